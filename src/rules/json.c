@@ -5,7 +5,7 @@
  * One pass of recursive descent writes the text without blanks, and notes where
  * each member begins.  When an object ends, its notes are sorted, and no byte
  * of the text is moved.  Text and notes are allocated once, for the most that
- * the input can need: unused parts cost no page, and nothing is moved.
+ * the input can need: unused parts cost no page.
  *
  * Invariants:
  *  1. The text that was written is never longer than the input that was read.
@@ -15,190 +15,286 @@
  */
 #include "config.h"
 
-#include <assert.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "json_number.h"
-#include "json_string.h"
-#include "json_impl.h"
-#include "json_order.h"
+#include "json_text.h"
 
 /* The length of the shortest member with its separator: ,"":0 */
 #define MEMBER_MIN 5
 
 struct parser {
-	struct json_input in;
-	struct buf *out;
+	struct json_text t;
+	char *text; /* the beginning of what was written */
 	struct json_member *member;
 	uint32_t n, cap;
+	bool duplicate; /* two members have one name */
 };
 
-static enum rc parse_value(struct parser *, int depth);
+/* n members, linked by next from the first to the last, whose next says
+ * nothing. */
+struct members {
+	uint32_t first, last, n;
+};
 
-/* Skips blanks; returns the next byte, or -1 at the end. */
-static int
-json_peek(struct parser *ps)
+/* --- members in order ---------------------------------------------------- */
+
+/*
+ * Many members are dealt out, by one byte of their names after the other, into
+ * piles whose names begin alike.  Each byte is looked at once, so the steps
+ * grow with the length of the names alone.  The largest pile is dealt out by
+ * the same loop, and the others, which have at most half of the members, by
+ * recursion.  Few members are merged.  qsort(3) promises no bound on its steps,
+ * and the members come from strangers.
+ */
+
+/* So many members cost more to deal out than to merge. */
+#define FEW 64
+
+/* The end of a list that is merged. */
+#define NONE UINT32_MAX
+
+/* Merges two sorted lists.  Two members of one name are compared in one of the
+ * merges, because both are in order. */
+static uint32_t
+merge(struct parser *ps, uint32_t a, uint32_t b)
 {
-	struct json_input *in = &ps->in;
+	uint32_t head, *tail = &head, *from;
+	int order;
 
-	while (in->p < in->end &&
-	    (*in->p == ' ' || *in->p == '\t' || *in->p == '\n' ||
-		*in->p == '\r'))
-		in->p++;
-	return in->p < in->end ? *in->p : -1;
+	while (a != NONE && b != NONE) {
+		order = json_text_order(ps->text + ps->member[a].name,
+		    ps->text + ps->member[b].name);
+		if (order == 0)
+			ps->duplicate = true;
+		from = order <= 0 ? &a : &b;
+		*tail = *from;
+		tail = &ps->member[*from].next;
+		*from = *tail;
+	}
+	*tail = a != NONE ? a : b;
+	return head;
+}
+
+/* Takes n members off the list, and returns them as a sorted list. */
+static uint32_t
+sort_few(struct parser *ps, uint32_t *list, uint32_t n)
+{
+	uint32_t a, b;
+
+	if (n == 1) {
+		a = *list;
+		*list = ps->member[a].next;
+		ps->member[a].next = NONE;
+		return a;
+	}
+	a = sort_few(ps, list, n / 2);
+	b = sort_few(ps, list, n - n / 2);
+	return merge(ps, a, b);
+}
+
+static void
+chain(struct parser *ps, struct members *to, struct members more)
+{
+	if (to->n == 0) {
+		*to = more;
+	} else if (more.n > 0) {
+		ps->member[to->last].next = more.first;
+		to->last = more.last;
+		to->n += more.n;
+	}
+}
+
+/* Makes a pile of the members that have the same byte there. */
+static void
+deal(struct parser *ps, const struct members *list, size_t at,
+    struct members pile[JSON_TEXT_RANKS])
+{
+	uint32_t m = list->first, next, i;
+	const char *p;
+
+	memset(pile, 0, JSON_TEXT_RANKS * sizeof(*pile));
+	for (i = 0; i < list->n; i++, m = next) {
+		next = ps->member[m].next;
+		p = ps->text + ps->member[m].name + at;
+		chain(
+		    ps, &pile[json_text_rank(&p)], (struct members){ m, m, 1 });
+	}
+	ps->duplicate = ps->duplicate || pile[0].n > 1;
+}
+
+/* Where the next byte of their names is, of members that have the same byte at
+ * that place. */
+static size_t
+behind(const struct parser *ps, const struct members *list, size_t at)
+{
+	const char *name = ps->text + ps->member[list->first].name;
+	const char *p = name + at;
+
+	(void)json_text_rank(&p);
+	return (size_t)(p - name);
+}
+
+/* Sorts members whose names are the same up to that place. */
+static void
+sort(struct parser *ps, struct members *list, size_t at)
+{
+	struct members pile[JSON_TEXT_RANKS], before = { 0, 0, 0 };
+	struct members after = before, more;
+	uint32_t m;
+	int i, most;
+
+	while (list->n > FEW) {
+		deal(ps, list, at, pile);
+		if (ps->duplicate)
+			return;
+		for (i = most = 0; i < JSON_TEXT_RANKS; i++)
+			if (pile[i].n > pile[most].n)
+				most = i;
+		more = (struct members){ 0, 0, 0 };
+		for (i = 0; i < JSON_TEXT_RANKS; i++) {
+			if (i == most || pile[i].n == 0)
+				continue;
+			sort(ps, &pile[i], behind(ps, &pile[i], at));
+			chain(ps, i < most ? &before : &more, pile[i]);
+		}
+		chain(ps, &more, after);
+		after = more;
+		*list = pile[most];
+		at = behind(ps, list, at);
+	}
+	m = list->first;
+	list->first = sort_few(ps, &m, list->n);
+	for (m = list->first; m != NONE; m = ps->member[m].next)
+		list->last = m;
+	chain(ps, &before, *list);
+	chain(ps, &before, after);
+	*list = before;
 }
 
 static bool
-json_take(struct parser *ps, char c)
+is_sorted(const struct parser *ps, const struct members *list)
 {
-	if (json_peek(ps) != c)
-		return false;
-	ps->in.p++;
-	return true;
-}
-
-/* --- members in order -------------------------------------------------- */
-
-static bool
-is_sorted(const struct parser *ps, const struct json_members *list)
-{
-	const char *text = ps->out->data;
 	uint32_t m, next;
 
 	for (m = list->first; m != list->last; m = next) {
 		next = ps->member[m].next;
-		if (json_string_order(text + ps->member[m].name,
-			text + ps->member[next].name) >= 0)
+		if (json_text_order(ps->text + ps->member[m].name,
+			ps->text + ps->member[next].name) >= 0)
 			return false;
 	}
 	return true;
 }
 
-/* Makes a ring of the members, in the order of their names. */
-static enum rc
-members_finish(struct parser *ps, struct json_members *list)
+/* Makes a ring of the members, in the order of their names.  False: two have
+ * one name. */
+static bool
+finish_members(struct parser *ps, struct members *list)
 {
-	if (!is_sorted(ps, list) &&
-	    !json_order(ps->out->data, ps->member, list))
-		return RC_INVALID;
+	if (!is_sorted(ps, list))
+		sort(ps, list, 1); /* behind the quote */
 	ps->member[list->last].next = list->first | JSON_LAST;
-	return RC_OK;
+	return !ps->duplicate;
 }
 
-/* --- values ----------------------------------------------------------- */
+/* --- values -------------------------------------------------------------- */
 
-static enum rc
-parse_member(struct parser *ps, int depth, uint32_t *member)
+static bool parse_value(struct parser *, int depth);
+
+/* Skips blanks; returns the next byte, or -1 at the end. */
+static int
+json_peek(struct parser *ps)
 {
-	enum rc rc;
+	struct json_text *t = &ps->t;
 
-	if (json_peek(ps) != '"')
-		return RC_INVALID;
-	assert(ps->n < ps->cap);
-	*member = ps->n++;
-	ps->member[*member].name = (uint32_t)ps->out->len;
-	rc = json_string(&ps->in, ps->out);
-	if (rc != RC_OK)
-		return rc;
-	if (!json_take(ps, ':'))
-		return RC_INVALID;
-	rc = buf_addc(ps->out, ':');
-	return rc == RC_OK ? parse_value(ps, depth) : rc;
+	while (t->p < t->end &&
+	    (*t->p == ' ' || *t->p == '\t' || *t->p == '\n' || *t->p == '\r'))
+		t->p++;
+	return t->p < t->end ? *t->p : -1;
 }
 
-static enum rc
+/* Takes that byte, if it is the next one. */
+static bool
+json_take(struct parser *ps, char c)
+{
+	if (json_peek(ps) != c)
+		return false;
+	ps->t.p++;
+	json_put(&ps->t, &c, 1);
+	return true;
+}
+
+static bool
 parse_object(struct parser *ps, int depth)
 {
-	struct json_members list = { 0, 0, 0 };
+	struct members list = { 0, 0, 0 };
 	uint32_t m;
-	enum rc rc;
 
-	ps->in.p++;
-	rc = buf_addc(ps->out, '{');
 	if (json_take(ps, '}'))
-		return rc == RC_OK ? buf_addc(ps->out, '}') : rc;
-	for (list.n = 1; rc == RC_OK; list.n++) {
-		rc = parse_member(ps, depth, &m);
-		if (rc != RC_OK)
-			break;
-		if (list.n == 1)
+		return true;
+	do {
+		if (json_peek(ps) != '"')
+			return false;
+		assert(ps->n < ps->cap);
+		m = ps->n++;
+		ps->member[m].name = (uint32_t)(ps->t.out - ps->text);
+		if (list.n++ == 0)
 			list.first = m;
 		else
 			ps->member[list.last].next = m;
 		list.last = m;
-		if (json_take(ps, '}')) {
-			rc = members_finish(ps, &list);
-			return rc == RC_OK ? buf_addc(ps->out, '}') : rc;
-		}
-		if (!json_take(ps, ','))
-			return RC_INVALID;
-		rc = buf_addc(ps->out, ',');
-	}
-	return rc;
+		if (!json_text_string(&ps->t) || !json_take(ps, ':') ||
+		    !parse_value(ps, depth))
+			return false;
+	} while (json_take(ps, ','));
+	return json_take(ps, '}') && finish_members(ps, &list);
 }
 
-static enum rc
+static bool
 parse_array(struct parser *ps, int depth)
 {
-	enum rc rc;
-
-	ps->in.p++;
-	rc = buf_addc(ps->out, '[');
 	if (json_take(ps, ']'))
-		return rc == RC_OK ? buf_addc(ps->out, ']') : rc;
-	while (rc == RC_OK) {
-		rc = parse_value(ps, depth);
-		if (rc != RC_OK)
-			break;
-		if (json_take(ps, ']'))
-			return buf_addc(ps->out, ']');
-		if (!json_take(ps, ','))
-			return RC_INVALID;
-		rc = buf_addc(ps->out, ',');
-	}
-	return rc;
+		return true;
+	do {
+		if (!parse_value(ps, depth))
+			return false;
+	} while (json_take(ps, ','));
+	return json_take(ps, ']');
 }
 
-static enum rc
+static bool
 parse_literal(struct parser *ps, const char *word)
 {
 	size_t n = strlen(word);
 
-	if ((size_t)(ps->in.end - ps->in.p) < n ||
-	    memcmp(ps->in.p, word, n) != 0)
-		return RC_INVALID;
-	ps->in.p += n;
-	return buf_add(ps->out, word, n);
+	if ((size_t)(ps->t.end - ps->t.p) < n || memcmp(ps->t.p, word, n) != 0)
+		return false;
+	ps->t.p += n;
+	json_put(&ps->t, word, n);
+	return true;
 }
 
-static enum rc
+static bool
 parse_value(struct parser *ps, int depth)
 {
 	int c = json_peek(ps);
 
 	if ((c == '{' || c == '[') && depth == LIMIT_JSON_DEPTH)
-		return RC_INVALID;
-	if (c == '{')
+		return false;
+	if (json_take(ps, '{'))
 		return parse_object(ps, depth + 1);
-	if (c == '[')
+	if (json_take(ps, '['))
 		return parse_array(ps, depth + 1);
 	if (c == '"')
-		return json_string(&ps->in, ps->out);
+		return json_text_string(&ps->t);
 	if (c == '-' || (c >= '0' && c <= '9'))
-		return json_number(&ps->in, ps->out);
-	if (c == 't')
-		return parse_literal(ps, "true");
-	if (c == 'f')
-		return parse_literal(ps, "false");
-	if (c == 'n')
-		return parse_literal(ps, "null");
-	return RC_INVALID;
+		return json_text_number(&ps->t);
+	return parse_literal(ps,
+	    c == 't'       ? "true"
+		: c == 'f' ? "false"
+			   : "null");
 }
 
-/* --- texts ------------------------------------------------------------- */
+/* --- texts ---------------------------------------------------------------- */
 
 /* Those that are read whole, and those whose value is being read. */
 static size_t
@@ -221,48 +317,40 @@ json_free(struct json *json)
 {
 	if (json == NULL)
 		return;
-	buf_free(&json->text);
+	free(json->text);
 	free(json->member);
 	free(json);
-}
-
-static enum rc
-json_parse(struct json *json, const void *text, size_t len)
-{
-	struct parser ps = { .out = &json->text };
-	enum rc rc;
-
-	ps.cap = (uint32_t)most_members(len);
-	json->member = reallocarray(NULL, ps.cap, sizeof(*json->member));
-	if (json->member == NULL || buf_reserve(&json->text, len) != RC_OK)
-		return RC_NOMEM;
-	ps.member = json->member;
-	ps.in.p = text;
-	ps.in.end = ps.in.p + len;
-	rc = parse_value(&ps, 0);
-	if (rc == RC_OK && json_peek(&ps) != -1)
-		rc = RC_INVALID;
-	return rc;
 }
 
 enum json_verdict
 json_read(struct json **out, const void *text, size_t len)
 {
+	struct parser ps = { .t = { .p = text }, .cap = 0 };
 	struct json *json;
-	enum rc rc;
 
 	*out = NULL;
 	if (len == 0 || len > LIMIT_JSON)
 		return JSON_NOT_IJSON;
 	if ((json = calloc(1, sizeof(*json))) == NULL)
 		return JSON_NO_MEMORY;
-	buf_init(&json->text, len);
-	rc = json_parse(json, text, len);
-	if (rc == RC_OK) {
-		*out = json;
-		return JSON_OK;
+	ps.cap = (uint32_t)most_members(len);
+	ps.member = json->member =
+	    reallocarray(NULL, ps.cap, sizeof(*json->member));
+	ps.text = json->text = malloc(len + 1);
+	if (json->member == NULL || json->text == NULL) {
+		json_free(json);
+		return JSON_NO_MEMORY;
 	}
-	assert(rc == RC_INVALID || rc == RC_NOMEM);
-	json_free(json);
-	return rc == RC_INVALID ? JSON_NOT_IJSON : JSON_NO_MEMORY;
+	ps.t.end = ps.t.p + len;
+	ps.t.out = ps.text;
+	ps.t.limit = ps.text + len + 1;
+	if (!parse_value(&ps, 0) || json_peek(&ps) != -1) {
+		json_free(json);
+		return JSON_NOT_IJSON;
+	}
+	json->len = (size_t)(ps.t.out - ps.text);
+	assert(json->len <= len);
+	json->text[json->len] = '\0';
+	*out = json;
+	return JSON_OK;
 }

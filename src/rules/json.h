@@ -48,4 +48,13 @@ void json_free(struct json *json);
 enum rc json_canonical(
     const struct json *json, const struct conf_list *ignore, struct buf *out);
 
+/*
+ * Appends the key that a JSON Pointer names to out: a string as it is, or an
+ * integer in its decimal form (1, 1.0 and 10e-1 are the integer 1).
+ * RC_NOTFOUND: the pointer leads nowhere; RC_INVALID: to neither a string nor
+ * an integer; RC_LIMIT: out may not grow so far; RC_NOMEM.
+ */
+enum rc
+json_find(const struct json *json, const char *pointer, struct buf *out);
+
 #endif

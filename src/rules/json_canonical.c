@@ -1,129 +1,235 @@
 /*
- * The canonical form of a JSON text that was read.
+ * The canonical form of a JSON text that was read, without what pointers name.
  *
  * Each value is written once, at its place in the output.  A member's value can
  * be written only after the members before it, so the writer goes to and fro
  * in the text; where an object ends is known when all its members are written.
+ *
+ * All pointers are followed at once.  A pointer is kept as its reference
+ * tokens, each followed by NUL.  A token cannot hold NUL (a name in a text
+ * can).  So the order of the bytes is the order of the tokens, and pointers
+ * that begin alike stand side by side.
  */
 #include "config.h"
 
-#include <stdbool.h>
-#include <string.h>
+#include <stdio.h>
+#include <stdlib.h>
 
-#include "json_pointer.h"
-#include "json_string.h"
-#include "json_impl.h"
+#include "conf_value.h"
+#include "json_text.h"
+
+struct pointer {
+	const char *tokens; /* unescaped, each followed by NUL */
+	size_t len;
+};
+
+/* The pointers that begin with the path of the current value: [lo, hi).  off is
+ * the number of bytes of each that are used up. */
+struct span {
+	size_t lo, hi, off;
+};
 
 struct writer {
 	const struct json *json;
-	const struct json_pointers *ignore;
-	struct buf *out;
+	struct pointer *ignore; /* sorted */
+	char *tokens;           /* those of all pointers */
+	char *out;
 	const char *p;   /* the rest of the text */
 	uint32_t member; /* the next member in it */
 };
 
-static enum rc write_value(struct writer *, struct json_span);
+/* --- pointers ------------------------------------------------------------- */
+
+static int
+order(const void *a, const void *b)
+{
+	const struct pointer *x = a, *y = b;
+	int c = memcmp(x->tokens, y->tokens, x->len < y->len ? x->len : y->len);
+
+	return c != 0 ? c : (x->len > y->len) - (x->len < y->len);
+}
+
+/* Writes the tokens of a pointer: "/a~1b/c" -> "a/b", "c".  Returns the end of
+ * the written bytes, which are as many as the pointer has. */
+static char *
+unescape(const char *s, char *w)
+{
+	assert(conf_value_is_pointer(s));
+	while (*++s != '\0') {
+		if (*s == '~')
+			*w++ = *++s == '0' ? '~' : '/';
+		else
+			*w++ = *s == '/' ? '\0' : *s;
+	}
+	*w++ = '\0';
+	return w;
+}
 
 static enum rc
+read_pointers(struct writer *w, const struct conf_list *list)
+{
+	size_t i, size = 1;
+	char *to;
+
+	for (i = 0; i < list->n; i++)
+		size += strlen(list->item[i]);
+	w->ignore = calloc(list->n + 1, sizeof(*w->ignore));
+	w->tokens = to = malloc(size);
+	if (w->ignore == NULL || w->tokens == NULL)
+		return RC_NOMEM;
+	for (i = 0; i < list->n; i++) {
+		w->ignore[i].tokens = to;
+		to = unescape(list->item[i], to);
+		w->ignore[i].len = (size_t)(to - w->ignore[i].tokens);
+	}
+	qsort(w->ignore, list->n, sizeof(*w->ignore), order);
+	return RC_OK;
+}
+
+/* Compares a canonical string and plain text, by bytes. */
+static int
+order_text(const char *a, const char *text)
+{
+	int x, y;
+
+	a++;
+	do {
+		x = json_text_byte(&a);
+		y = *text != '\0' ? (unsigned char)*text++ : -1;
+	} while (x == y && x != -1);
+	return x - y;
+}
+
+/* The pointers of the span with name, a canonical string, as the next token.
+ * No pointer of the span may end at the current value. */
+static struct span
+descend(const struct writer *w, struct span s, const char *name)
+{
+	const struct pointer *p = w->ignore;
+	size_t mid, hi = s.hi;
+
+	while (s.lo < hi) {
+		mid = s.lo + (hi - s.lo) / 2;
+		if (order_text(name, p[mid].tokens + s.off) > 0)
+			s.lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; hi < s.hi; hi++)
+		if (order_text(name, p[hi].tokens + s.off) != 0)
+			break;
+	s.hi = hi;
+	if (s.lo < s.hi)
+		s.off += strlen(p[s.lo].tokens + s.off) + 1;
+	return s;
+}
+
+/* --- values --------------------------------------------------------------- */
+
+static void write_value(struct writer *, struct span);
+
+static void
+write_bytes(struct writer *w, const char *bytes, size_t n)
+{
+	memcpy(w->out, bytes, n);
+	w->out += n;
+}
+
+static void
 write_until(struct writer *w, const char *end)
 {
-	enum rc rc = buf_add(w->out, w->p, (size_t)(end - w->p));
-
+	write_bytes(w, w->p, (size_t)(end - w->p));
 	w->p = end;
-	return rc;
 }
 
 /* Writes the value whose path is that of span, unless a pointer names it:
  * what was written from before on is then taken back. */
-static enum rc
-write_unless_ignored(struct writer *w, struct json_span span, size_t before)
+static void
+write_unless_ignored(struct writer *w, struct span span, char *before)
 {
-	static const struct json_span none;
-	enum rc rc;
+	static const struct span none;
+	const bool ignored =
+	    span.lo < span.hi && w->ignore[span.lo].len == span.off;
 
-	if (!json_pointer_ends(w->ignore, span))
-		return write_value(w, span);
-	rc = write_value(w, none);
-	if (rc == RC_OK)
-		buf_truncate(w->out, before);
-	return rc;
+	write_value(w, ignored ? none : span);
+	if (ignored)
+		w->out = before;
 }
 
-static enum rc
-write_member(struct writer *w, struct json_span span, bool first)
+static void
+write_member(struct writer *w, struct span span, bool first)
 {
-	const size_t before = w->out->len;
-	enum rc rc = first ? RC_OK : buf_addc(w->out, ',');
+	char *const before = w->out;
 
-	span = json_pointer_descend(w->ignore, span, w->p);
-	if (rc == RC_OK)
-		rc = write_until(w, json_string_end(w->p) + 1); /* the colon */
-	return rc == RC_OK ? write_unless_ignored(w, span, before) : rc;
+	write_bytes(w, ",", !first);
+	span = descend(w, span, w->p);
+	write_until(w, json_text_end(w->p) + 1); /* the colon */
+	write_unless_ignored(w, span, before);
 }
 
-static enum rc
-write_object(struct writer *w, struct json_span span)
+static void
+write_object(struct writer *w, struct span span)
 {
 	const struct json_member *member = w->json->member;
 	uint32_t m = w->member, end_member = m;
-	const char *end = w->p + 1;
-	size_t start;
-	enum rc rc;
+	const char *end = w->p + 1, *start;
 
-	rc = write_until(w, end);
-	start = w->out->len;
-	if (*w->p == '}' || rc != RC_OK)
-		return rc == RC_OK ? write_until(w, w->p + 1) : rc;
-	while ((member[m].next & JSON_LAST) == 0)
-		m = member[m].next;
-	do {
-		m = member[m].next & ~JSON_LAST;
-		w->p = w->json->text.data + member[m].name;
-		w->member = m + 1;
-		rc = write_member(w, span, w->out->len == start);
-		if (w->p > end) {
-			end = w->p;
-			end_member = w->member;
-		}
-	} while (rc == RC_OK && (member[m].next & JSON_LAST) == 0);
-	w->p = end;
-	w->member = end_member;
-	return rc == RC_OK ? write_until(w, end + 1) : rc;
+	write_until(w, end);
+	start = w->out;
+	if (*w->p != '}') {
+		while ((member[m].next & JSON_LAST) == 0)
+			m = member[m].next;
+		do {
+			m = member[m].next & ~JSON_LAST;
+			w->p = w->json->text + member[m].name;
+			w->member = m + 1;
+			write_member(w, span, w->out == start);
+			if (w->p > end) {
+				end = w->p;
+				end_member = w->member;
+			}
+		} while ((member[m].next & JSON_LAST) == 0);
+		w->p = end;
+		w->member = end_member;
+	}
+	write_until(w, w->p + 1);
 }
 
-static enum rc
-write_array(struct writer *w, struct json_span span)
+static void
+write_array(struct writer *w, struct span span)
 {
-	enum rc rc = write_until(w, w->p + 1);
-	const size_t start = w->out->len;
-	size_t i, before;
+	char index[32], *before;
+	const char *start;
 
-	for (i = 0; rc == RC_OK && *w->p != ']'; i++) {
+	write_until(w, w->p + 1);
+	start = w->out;
+	for (size_t i = 0; *w->p != ']'; i++) {
 		if (*w->p == ',')
 			w->p++;
-		before = w->out->len;
-		if (before != start)
-			rc = buf_addc(w->out, ',');
-		if (rc == RC_OK)
-			rc = write_unless_ignored(w,
-			    json_pointer_descend_index(w->ignore, span, i),
-			    before);
+		before = w->out;
+		write_bytes(w, ",", before != start);
+		snprintf(index, sizeof(index), "\"%zu\"", i);
+		write_unless_ignored(w,
+		    span.lo < span.hi ? descend(w, span, index) : span, before);
 	}
-	return rc == RC_OK ? write_until(w, w->p + 1) : rc;
+	write_until(w, w->p + 1);
 }
 
-static enum rc
-write_value(struct writer *w, struct json_span span)
+static void
+write_value(struct writer *w, struct span span)
 {
 	switch (*w->p) {
 	case '{':
-		return write_object(w, span);
+		write_object(w, span);
+		break;
 	case '[':
-		return write_array(w, span);
+		write_array(w, span);
+		break;
 	case '"':
-		return write_until(w, json_string_end(w->p));
+		write_until(w, json_text_end(w->p));
+		break;
 	default:
-		return write_until(w, w->p + strcspn(w->p, ",]}"));
+		write_until(w, w->p + strcspn(w->p, ",]}"));
 	}
 }
 
@@ -131,17 +237,18 @@ enum rc
 json_canonical(
     const struct json *json, const struct conf_list *ignore, struct buf *out)
 {
-	const size_t before = out->len;
-	struct json_pointers pointers;
-	struct writer w = { json, &pointers, out, json->text.data, 0 };
-	enum rc rc = json_pointer_init(&pointers, ignore);
+	struct writer w = { .json = json, .p = json->text };
+	enum rc rc = read_pointers(&w, ignore);
 
+	/* No value is longer than in the text. */
 	if (rc == RC_OK)
-		rc = buf_reserve(out, json->text.len);
-	if (rc == RC_OK)
-		rc = write_value(&w, json_pointer_all(&pointers));
-	if (rc != RC_OK)
-		buf_truncate(out, before);
-	json_pointer_free(&pointers);
+		rc = buf_reserve(out, json->len);
+	if (rc == RC_OK) {
+		w.out = out->data + out->len;
+		write_value(&w, (struct span){ 0, ignore->n, 0 });
+		buf_commit(out, (size_t)(w.out - out->data) - out->len);
+	}
+	free(w.ignore);
+	free(w.tokens);
 	return rc;
 }

@@ -6,13 +6,11 @@
  */
 #include "config.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "json_string.h"
-#include "json_impl.h"
-#include "json_find.h"
+#include "json_text.h"
+
+#define DIGITS "0123456789"
 
 /* Returns the end of the value that begins at p. */
 static const char *
@@ -22,7 +20,7 @@ value_end(const char *p)
 
 	for (; *p != '\0'; p++) {
 		while (*p == '"')
-			p = json_string_end(p);
+			p = json_text_end(p);
 		if (depth == 0 && (*p == ',' || *p == '}' || *p == ']'))
 			break;
 		if (*p == '{' || *p == '[')
@@ -35,34 +33,44 @@ value_end(const char *p)
 	return p;
 }
 
-/* Cuts the next token off a pointer, into room as long as the pointer. */
-static void
-take_token(const char **pointer, char *token)
+/* The next byte that a token of a pointer stands for; -1 at its end. */
+static int
+token_byte(const char **token)
 {
-	const char *p = *pointer + 1;
+	const char c = **token;
 
-	for (; *p != '\0' && *p != '/'; p++) {
-		if (*p == '~')
-			*token++ = *++p == '0' ? '~' : '/';
-		else
-			*token++ = *p;
-	}
-	*token = '\0';
-	*pointer = p;
+	if (c == '/' || c == '\0')
+		return -1;
+	(*token)++;
+	if (c == '~')
+		return *(*token)++ == '0' ? '~' : '/';
+	return (unsigned char)c;
+}
+
+/* Whether the token stands for that name, a canonical string. */
+static bool
+is_named(const char *name, const char *token)
+{
+	int x, y;
+
+	name++;
+	do {
+		x = json_text_byte(&name);
+		y = token_byte(&token);
+	} while (x == y && x != -1);
+	return x == y;
 }
 
 /* Returns the value of the member, or NULL. */
 static const char *
-member(const char *p, const char *name)
+member(const char *p, const char *token)
 {
-	bool same;
+	const char *name;
 
 	for (p++; *p == '"' || *p == ','; p = value_end(p)) {
-		if (*p == ',')
-			p++;
-		same = json_string_order_text(p, name) == 0;
-		p = json_string_end(p) + 1; /* the colon */
-		if (same)
+		name = *p == ',' ? p + 1 : p;
+		p = json_text_end(name) + 1; /* the colon */
+		if (is_named(name, token))
 			return p;
 	}
 	return NULL;
@@ -72,11 +80,12 @@ member(const char *p, const char *name)
 static const char *
 element(const char *p, const char *index)
 {
-	const size_t n = strspn(index, "0123456789");
+	const size_t n = strspn(index, DIGITS);
 	unsigned long i;
 
 	/* RFC 6901, section 4: no leading zeros. */
-	if (n == 0 || index[n] != '\0' || n > 9 || (*index == '0' && n > 1))
+	if (n == 0 || (index[n] != '\0' && index[n] != '/') || n > 9 ||
+	    (*index == '0' && n > 1))
 		return NULL;
 	i = strtoul(index, NULL, 10);
 	for (p++; *p != ']'; p++) {
@@ -89,82 +98,60 @@ element(const char *p, const char *index)
 	return NULL;
 }
 
-static enum json_found
-add_string(const char *p, struct buf *out, enum rc *rc)
+static enum rc
+add_string(const char *p, struct buf *out)
 {
-	/* A key has no control characters: which one it is does not matter. */
-	for (p++; *p != '"' && *rc == RC_OK; p++) {
-		if (*p != '\\')
-			*rc = buf_addc(out, *p);
-		else if (*++p == '"' || *p == '\\')
-			*rc = buf_addc(out, *p);
-		else
-			*rc = buf_addc(out, '\n');
-	}
-	return JSON_FOUND;
+	enum rc rc = RC_OK;
+	int c;
+
+	for (p++; rc == RC_OK && (c = json_text_byte(&p)) != -1;)
+		rc = buf_addc(out, (char)c);
+	return rc;
 }
 
 /* A canonical number: digits, a point and digits, an exponent. */
-static enum json_found
-add_integer(const char *p, struct buf *out, enum rc *rc)
+static enum rc
+add_integer(const char *p, struct buf *out)
 {
-	const char *digits = "0123456789";
-	size_t n, fraction = 0;
+	const size_t sign = *p == '-', n = sign + strspn(p + sign, DIGITS);
+	const char *fraction = p + n + (p[n] == '.');
+	const size_t nfraction = p[n] == '.' ? strspn(fraction, DIGITS) : 0;
 	unsigned long exponent = 0;
+	enum rc rc;
 
-	if (*p == '-')
-		*rc = buf_addc(out, *p++);
-	n = strspn(p, digits);
-	if (*rc == RC_OK)
-		*rc = buf_add(out, p, n);
-	p += n;
-	if (*p == '.') {
-		fraction = strspn(++p, digits);
-		if (*rc == RC_OK)
-			*rc = buf_add(out, p, fraction);
-		p += fraction;
+	if (fraction[nfraction] == 'e') {
+		const char *e = fraction + nfraction + 1;
+
+		if (*e == '-')
+			return RC_INVALID;
+		exponent =
+		    strspn(e, DIGITS) > 6 ? 1000000 : strtoul(e, NULL, 10);
 	}
-	if (*p == 'e') {
-		if (*++p == '-')
-			return JSON_NO_KEY;
-		n = strspn(p, digits);
-		exponent = n > 6 ? 1000000 : strtoul(p, NULL, 10);
-	}
-	if (exponent < fraction)
-		return JSON_NO_KEY;
-	for (exponent -= fraction; exponent > 0 && *rc == RC_OK; exponent--)
-		*rc = buf_addc(out, '0');
-	return JSON_FOUND;
+	if (exponent < nfraction)
+		return RC_INVALID;
+	rc = buf_add(out, p, n);
+	if (rc == RC_OK)
+		rc = buf_add(out, fraction, nfraction);
+	for (exponent -= nfraction; exponent > 0 && rc == RC_OK; exponent--)
+		rc = buf_addc(out, '0');
+	return rc;
 }
 
-enum json_found
-json_find(
-    const struct json *json, const char *pointer, struct buf *out, enum rc *rc)
+enum rc
+json_find(const struct json *json, const char *pointer, struct buf *out)
 {
-	const char *p = json->text.data;
-	char *token = malloc(strlen(pointer) + 1);
-	enum json_found found = JSON_NO_KEY;
+	const char *p = json->text;
 
-	*rc = token != NULL ? RC_OK : RC_NOMEM;
-	while (*rc == RC_OK && p != NULL && *pointer == '/') {
-		take_token(&pointer, token);
-		if (*p == '{')
-			p = member(p, token);
-		else if (*p == '[')
-			p = element(p, token);
-		else
-			p = NULL;
+	for (; *pointer == '/'; pointer += strcspn(pointer, "/")) {
+		pointer++;
+		p = *p == '{'   ? member(p, pointer)
+		    : *p == '[' ? element(p, pointer)
+				: NULL;
+		if (p == NULL)
+			return RC_NOTFOUND;
 	}
-	free(token);
-	if (*rc != RC_OK || p == NULL)
-		return JSON_ABSENT;
 	if (*p == '"')
-		found = add_string(p, out, rc);
-	else if (*p == '-' || (*p >= '0' && *p <= '9'))
-		found = add_integer(p, out, rc);
-	if (*rc == RC_LIMIT) {
-		*rc = RC_OK;
-		found = JSON_TOO_LONG;
-	}
-	return found;
+		return add_string(p, out);
+	return *p == '-' || (*p >= '0' && *p <= '9') ? add_integer(p, out)
+						     : RC_INVALID;
 }

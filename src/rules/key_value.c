@@ -7,7 +7,6 @@
 
 #include "buf.h"
 #include "cookie.h"
-#include "json_find.h"
 #include "limit.h"
 #include "key_value.h"
 
@@ -87,24 +86,17 @@ enum rc
 key_value_member(struct key_value *v, const struct json *json)
 {
 	struct buf text;
-	enum rc rc = RC_OK;
+	enum rc rc;
 
 	buf_init(&text, LIMIT_KEY);
-	switch (json_find(json, v->source->name, &text, &rc)) {
-	case JSON_ABSENT:
-		break;
-	case JSON_FOUND:
+	rc = json_find(json, v->source->name, &text);
+	if (rc == RC_OK)
 		rc = key_value_take(v, text.data, text.len);
-		break;
-	case JSON_NO_KEY:
-		key_value_refuse(v, KEY_NOT_A_KEY);
-		break;
-	case JSON_TOO_LONG:
-		key_value_refuse(v, KEY_TOO_LONG);
-		break;
-	}
+	else if (rc == RC_INVALID || rc == RC_LIMIT)
+		key_value_refuse(
+		    v, rc == RC_LIMIT ? KEY_TOO_LONG : KEY_NOT_A_KEY);
 	buf_free(&text);
-	return rc;
+	return rc == RC_NOMEM ? rc : RC_OK;
 }
 
 static void
