@@ -31,7 +31,6 @@ static enum rc
 hash_style(char out[HASH_SIZE])
 {
 	unsigned char digest[DIGEST_LEN];
-	EVP_MD_CTX *md = NULL;
 	struct buf text;
 	struct html html = { &text, RC_OK };
 	enum rc rc;
@@ -40,12 +39,7 @@ hash_style(char out[HASH_SIZE])
 	buf_init(&text, PAGE_BYTES);
 	rc = style(&html);
 	if (rc == RC_OK)
-		rc = digest_begin(&md);
-	if (rc == RC_OK)
-		rc = digest_bytes(md, text.data, text.len);
-	if (rc == RC_OK)
-		rc = digest_end(md, digest);
-	EVP_MD_CTX_free(md);
+		rc = digest_of(text.data, text.len, digest);
 	buf_free(&text);
 	if (rc != RC_OK)
 		return rc;

@@ -22,29 +22,18 @@ static enum rc
 digest_bound(
     const struct page_token *t, int64_t made, unsigned char out[DIGEST_LEN])
 {
-	EVP_MD_CTX *md = NULL;
-	enum rc rc = digest_begin(&md);
+	struct digest d;
 
-	if (rc == RC_OK)
-		rc = digest_text(md, t->user);
-	if (rc == RC_OK)
-		rc = digest_text(md, t->host);
-	if (rc == RC_OK)
-		rc = digest_text(md, t->act);
-	if (rc == RC_OK)
-		rc = digest_text(md, t->state);
-	if (rc == RC_OK)
-		rc = digest_count(md, (uint64_t)t->id);
-	if (rc == RC_OK)
-		rc = digest_count(md, (uint64_t)t->life);
-	if (rc == RC_OK)
-		rc = digest_count(md, (uint64_t)t->changed);
-	if (rc == RC_OK)
-		rc = digest_count(md, (uint64_t)made);
-	if (rc == RC_OK)
-		rc = digest_end(md, out);
-	EVP_MD_CTX_free(md);
-	return rc;
+	digest_begin(&d);
+	digest_text(&d, t->user);
+	digest_text(&d, t->host);
+	digest_text(&d, t->act);
+	digest_text(&d, t->state);
+	digest_count(&d, (uint64_t)t->id);
+	digest_count(&d, (uint64_t)t->life);
+	digest_count(&d, (uint64_t)t->changed);
+	digest_count(&d, (uint64_t)made);
+	return digest_end(&d, out);
 }
 
 enum rc

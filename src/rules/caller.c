@@ -51,13 +51,8 @@ hmac(const unsigned char *secret, const char *purpose, const void *bytes,
     size_t n, unsigned char out[DIGEST_LEN])
 {
 	unsigned char digest[DIGEST_LEN];
-	EVP_MD_CTX *md = NULL;
-	enum rc rc;
+	enum rc rc = digest_of(bytes, n, digest);
 
-	if ((rc = digest_begin(&md)) == RC_OK &&
-	    (rc = digest_bytes(md, bytes, n)) == RC_OK)
-		rc = digest_end(md, digest);
-	EVP_MD_CTX_free(md);
 	if (rc != RC_OK)
 		return rc;
 	return digest_mac_for(secret, purpose, digest, sizeof(digest), out);

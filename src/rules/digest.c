@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include <openssl/hmac.h>
@@ -27,69 +28,83 @@ sha256(void)
 	return other;
 }
 
-static enum rc
-done(int good)
-{
-	return good == 1 ? RC_OK : RC_NOMEM;
-}
-
-enum rc
-digest_begin(EVP_MD_CTX **md)
+void
+digest_begin(struct digest *d)
 {
 	const EVP_MD *type = sha256();
 
-	if (*md == NULL)
-		*md = EVP_MD_CTX_new();
-	return type != NULL && *md != NULL
-	    ? done(EVP_DigestInit_ex(*md, type, NULL))
-	    : RC_NOMEM;
+	d->md = EVP_MD_CTX_new();
+	if (type == NULL || EVP_DigestInit_ex(d->md, type, NULL) != 1)
+		digest_free(d);
 }
 
-enum rc
-digest_end(EVP_MD_CTX *md, unsigned char out[DIGEST_LEN])
+void
+digest_free(struct digest *d)
 {
-	assert(EVP_MD_CTX_get_size(md) == DIGEST_LEN);
-	return done(EVP_DigestFinal_ex(md, out, NULL));
+	EVP_MD_CTX_free(d->md);
+	d->md = NULL;
 }
 
 enum rc
-digest_bytes(EVP_MD_CTX *md, const void *bytes, size_t n)
+digest_end(struct digest *d, unsigned char out[DIGEST_LEN])
 {
-	return n > 0 ? done(EVP_DigestUpdate(md, bytes, n)) : RC_OK;
+	const bool good =
+	    d->md != NULL && EVP_DigestFinal_ex(d->md, out, NULL) == 1;
+
+	digest_free(d);
+	return good ? RC_OK : RC_NOMEM;
 }
 
-enum rc
-digest_count(EVP_MD_CTX *md, uint64_t n)
+void
+digest_bytes(struct digest *d, const void *bytes, size_t n)
+{
+	if (d->md != NULL && n > 0 && EVP_DigestUpdate(d->md, bytes, n) != 1)
+		digest_free(d);
+}
+
+void
+digest_count(struct digest *d, uint64_t n)
 {
 	unsigned char be[8];
 	size_t i;
 
 	for (i = 0; i < sizeof(be); i++)
 		be[i] = (unsigned char)(n >> (56 - 8 * i));
-	return digest_bytes(md, be, sizeof(be));
+	digest_bytes(d, be, sizeof(be));
+}
+
+void
+digest_part(struct digest *d, const void *bytes, size_t n)
+{
+	digest_count(d, n);
+	digest_bytes(d, bytes, n);
+}
+
+void
+digest_text(struct digest *d, const char *s)
+{
+	digest_part(d, s, strlen(s));
+}
+
+void
+digest_nested(struct digest *d, struct digest *nested)
+{
+	unsigned char out[DIGEST_LEN];
+
+	if (digest_end(nested, out) == RC_OK)
+		digest_bytes(d, out, sizeof(out));
+	else
+		digest_free(d);
 }
 
 enum rc
-digest_part(EVP_MD_CTX *md, const void *bytes, size_t n)
+digest_of(const void *bytes, size_t n, unsigned char out[DIGEST_LEN])
 {
-	enum rc rc = digest_count(md, n);
+	struct digest d;
 
-	return rc == RC_OK ? digest_bytes(md, bytes, n) : rc;
-}
-
-enum rc
-digest_text(EVP_MD_CTX *md, const char *s)
-{
-	return digest_part(md, s, strlen(s));
-}
-
-enum rc
-digest_nested(EVP_MD_CTX *md, EVP_MD_CTX *nested)
-{
-	unsigned char digest[DIGEST_LEN];
-	enum rc rc = digest_end(nested, digest);
-
-	return rc == RC_OK ? digest_bytes(md, digest, sizeof(digest)) : rc;
+	digest_begin(&d);
+	digest_bytes(&d, bytes, n);
+	return digest_end(&d, out);
 }
 
 enum rc

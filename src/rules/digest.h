@@ -2,8 +2,8 @@
  * SHA-256 over parts.
  *
  * What is hashed can be read back in one way only: each part is preceded by
- * its length, or has a fixed length.  Every function returns RC_OK or RC_NOMEM:
- * libcrypto's digests fail only when there is no memory.
+ * its length, or has a fixed length.  Each function that can fail returns RC_OK
+ * or RC_NOMEM: libcrypto's digests fail only when there is no memory.
  */
 #ifndef DIGEST_H
 #define DIGEST_H
@@ -17,23 +17,31 @@
 
 #define DIGEST_LEN 32
 
-/* Begins a digest; makes *md first if it is NULL.  The caller calls
- * EVP_MD_CTX_free(). */
-enum rc digest_begin(EVP_MD_CTX **md);
-enum rc digest_end(EVP_MD_CTX *md, unsigned char out[DIGEST_LEN]);
+struct digest {
+	EVP_MD_CTX *md; /* NULL: there was no memory */
+};
+
+/* Between digest_begin() and digest_end() or digest_free() a failure stays:
+ * digest_end() reports it. */
+void digest_begin(struct digest *d);
+enum rc digest_end(struct digest *d, unsigned char out[DIGEST_LEN]);
+void digest_free(struct digest *d);
 
 /* A number, in eight bytes. */
-enum rc digest_count(EVP_MD_CTX *md, uint64_t n);
+void digest_count(struct digest *d, uint64_t n);
 
 /* Bytes, preceded by their length. */
-enum rc digest_part(EVP_MD_CTX *md, const void *bytes, size_t n);
-enum rc digest_text(EVP_MD_CTX *md, const char *s);
+void digest_part(struct digest *d, const void *bytes, size_t n);
+void digest_text(struct digest *d, const char *s);
 
 /* Bytes alone. */
-enum rc digest_bytes(EVP_MD_CTX *md, const void *bytes, size_t n);
+void digest_bytes(struct digest *d, const void *bytes, size_t n);
 
-/* Ends a digest, and adds it to md. */
-enum rc digest_nested(EVP_MD_CTX *md, EVP_MD_CTX *nested);
+/* Ends a digest, and adds it to d. */
+void digest_nested(struct digest *d, struct digest *nested);
+
+/* The digest of bytes alone. */
+enum rc digest_of(const void *bytes, size_t n, unsigned char out[DIGEST_LEN]);
 
 /*
  * HMAC-SHA-256 of a purpose and of n bytes, at most DIGEST_FOR of each, under

@@ -19,11 +19,9 @@
 #include "cginame.h"
 #include "digest.h"
 #include "form.h"
-#include "fingerprint_spec.h"
 #include "key_search.h"
 #include "limit.h"
 #include "media.h"
-#include "query.h"
 #include "fingerprint.h"
 
 enum stage {
@@ -40,7 +38,7 @@ struct fingerprint {
 	const char *key;
 	struct fingerprint_spec spec;
 	enum stage stage;
-	EVP_MD_CTX *md;
+	struct digest md;
 	struct buf type; /* media type of the body */
 	uint64_t fed;    /* bytes, in this stage */
 
@@ -51,7 +49,7 @@ struct fingerprint {
 	size_t nkeys;
 
 	struct form form;
-	EVP_MD_CTX *form_md, *part_md;
+	struct digest form_md, part_md;
 	bool skipping; /* the current field is the key */
 	uint64_t fields;
 };
@@ -60,21 +58,18 @@ struct fingerprint {
 
 /* Hashes a field: its name, the number of its values, each value. */
 static enum rc
-hash_field(EVP_MD_CTX *md, const struct request *req, const char *name)
+hash_field(struct digest *md, const struct request *req, const char *name)
 {
 	char variable[FINGERPRINT_VARIABLE];
-	enum rc rc;
-	size_t i;
 
 	if (cginame_variable(name, variable, sizeof(variable)) != RC_OK)
 		return RC_VERSION;
-	rc = digest_text(md, name);
-	if (rc == RC_OK)
-		rc = digest_count(md, request_count(req, variable));
-	for (i = 0; i < req->nparams && rc == RC_OK; i++)
+	digest_text(md, name);
+	digest_count(md, request_count(req, variable));
+	for (size_t i = 0; i < req->nparams; i++)
 		if (strcmp(req->params[i].name, variable) == 0)
-			rc = digest_text(md, req->params[i].value);
-	return rc;
+			digest_text(md, req->params[i].value);
+	return RC_OK;
 }
 
 /* --- what is left out -------------------------------------------------- */
@@ -110,21 +105,54 @@ note_keys(struct fingerprint *fp)
 	}
 }
 
+/* Appends the query without the parameters that are the key. */
+static enum rc
+add_query(struct fingerprint *fp, struct form *form, struct buf *out)
+{
+	enum form_event event = FORM_NEED;
+	bool skipping = false, first = true;
+	enum rc rc = RC_OK;
+
+	while (rc == RC_OK && event != FORM_END) {
+		event = form_next(form);
+		if (event == FORM_NEED)
+			form_finish(form);
+		else if (event == FORM_NO_MEMORY)
+			rc = RC_NOMEM;
+		else if (event == FORM_FIELD) {
+			skipping = is_key(fp, CONF_FROM_QUERY, form);
+			if (skipping)
+				continue;
+			if (!first)
+				rc = buf_addc(out, '&');
+			first = false;
+			if (rc == RC_OK)
+				rc =
+				    buf_add(out, form->raw.data, form->raw.len);
+		} else if (event == FORM_DATA && !skipping)
+			rc = buf_add(out, form->data, form->len);
+	}
+	return rc;
+}
+
 static enum rc
 hash_query(struct fingerprint *fp)
 {
-	const char *name[2 * LIMIT_KEY_FROM];
-	size_t i, n = 0;
+	const char *query = fp->req->query;
+	struct form form;
 	struct buf out;
 	enum rc rc;
 
-	for (i = 0; i < fp->nkeys; i++)
-		if (fp->is_key[i]->kind == CONF_FROM_QUERY)
-			name[n++] = fp->is_key[i]->name;
-	buf_init(&out, strlen(fp->req->query));
-	rc = query_without(fp->req->query, name, n, &out);
-	if (rc == RC_OK)
-		rc = digest_part(fp->md, out.data, out.len);
+	if (fp->nkeys == 0) {
+		digest_text(&fp->md, query);
+		return RC_OK;
+	}
+	buf_init(&out, strlen(query));
+	form_init(&form, FORM_URLENCODED, NULL);
+	form_feed(&form, query, strlen(query));
+	if ((rc = add_query(fp, &form, &out)) == RC_OK)
+		digest_part(&fp->md, out.data, out.len);
+	form_free(&form);
 	buf_free(&out);
 	return rc;
 }
@@ -180,10 +208,8 @@ hash_json(struct fingerprint *fp)
 		return rc;
 	buf_init(&canonical, fp->req->body_len);
 	rc = json_canonical(fp->json, &ignore, &canonical);
-	if (rc == RC_OK)
-		rc = digest_text(fp->md, "json");
-	if (rc == RC_OK)
-		rc = digest_part(fp->md, canonical.data, canonical.len);
+	digest_text(&fp->md, "json");
+	digest_part(&fp->md, canonical.data, canonical.len);
 	free(ignore.item);
 	buf_free(&canonical);
 	return rc;
@@ -191,29 +217,23 @@ hash_json(struct fingerprint *fp)
 
 /* An urlencoded form counts as its bytes, a part of a multipart body by what
  * its head means. */
-static enum rc
+static void
 hash_field_head(struct fingerprint *fp)
 {
 	const struct form *f = &fp->form;
-	EVP_MD_CTX *md = fp->form_md;
-	enum rc rc = RC_OK;
+	struct digest *md = &fp->form_md;
 
 	if (fp->form.kind == FORM_URLENCODED) {
-		if (fp->fields > 0)
-			rc = digest_bytes(md, "&", 1);
-		return rc == RC_OK ? digest_bytes(md, f->raw.data, f->raw.len)
-				   : rc;
+		digest_bytes(md, "&", fp->fields > 0);
+		digest_bytes(md, f->raw.data, f->raw.len);
+		return;
 	}
-	rc = digest_count(md, f->is_named);
-	if (rc == RC_OK)
-		rc = digest_part(md, f->name.data, f->name.len);
-	if (rc == RC_OK)
-		rc = digest_count(md, f->has_file_name);
-	if (rc == RC_OK)
-		rc = digest_part(md, f->file_name.data, f->file_name.len);
-	if (rc == RC_OK)
-		rc = digest_part(md, f->type.data, f->type.len);
-	return rc == RC_OK ? digest_begin(&fp->part_md) : rc;
+	digest_count(md, f->is_named);
+	digest_part(md, f->name.data, f->name.len);
+	digest_count(md, f->has_file_name);
+	digest_part(md, f->file_name.data, f->file_name.len);
+	digest_part(md, f->type.data, f->type.len);
+	digest_begin(&fp->part_md);
 }
 
 /* RC_OK, RC_NOMEM, or RC_NOTFOUND: it is no form. */
@@ -221,26 +241,25 @@ static enum rc
 hash_fields(struct fingerprint *fp)
 {
 	const bool parts = fp->form.kind == FORM_MULTIPART;
-	enum rc rc = RC_OK;
 
-	while (rc == RC_OK) {
+	for (;;) {
 		switch (form_next(&fp->form)) {
 		case FORM_FIELD:
 			fp->skipping = is_key(fp, CONF_FROM_FORM, &fp->form);
 			if (fp->skipping)
 				break;
-			rc = hash_field_head(fp);
+			hash_field_head(fp);
 			fp->fields++;
 			break;
 		case FORM_DATA:
 			if (!fp->skipping)
-				rc = digest_bytes(
-				    parts ? fp->part_md : fp->form_md,
+				digest_bytes(
+				    parts ? &fp->part_md : &fp->form_md,
 				    fp->form.data, fp->form.len);
 			break;
 		case FORM_FIELD_END:
 			if (!fp->skipping && parts)
-				rc = digest_nested(fp->form_md, fp->part_md);
+				digest_nested(&fp->form_md, &fp->part_md);
 			break;
 		case FORM_NEED:
 		case FORM_END:
@@ -251,7 +270,6 @@ hash_fields(struct fingerprint *fp)
 			return RC_NOMEM;
 		}
 	}
-	return rc;
 }
 
 static enum rc
@@ -260,13 +278,13 @@ end_form(struct fingerprint *fp)
 	enum rc rc;
 
 	form_finish(&fp->form);
-	rc = hash_fields(fp);
-	if (rc == RC_OK)
-		rc = digest_text(fp->md,
-		    fp->form.kind == FORM_MULTIPART ? "parts" : "fields");
-	if (rc == RC_OK)
-		rc = digest_count(fp->md, fp->fields);
-	return rc == RC_OK ? digest_nested(fp->md, fp->form_md) : rc;
+	if ((rc = hash_fields(fp)) != RC_OK)
+		return rc;
+	digest_text(
+	    &fp->md, fp->form.kind == FORM_MULTIPART ? "parts" : "fields");
+	digest_count(&fp->md, fp->fields);
+	digest_nested(&fp->md, &fp->form_md);
+	return RC_OK;
 }
 
 /* --- the stages -------------------------------------------------------- */
@@ -274,13 +292,11 @@ end_form(struct fingerprint *fp)
 static enum rc
 begin_exact(struct fingerprint *fp)
 {
-	enum rc rc = digest_text(fp->md, "exact");
-
 	fp->stage = STAGE_EXACT;
 	fp->fed = 0;
-	if (rc == RC_OK)
-		rc = digest_count(fp->md, fp->req->body_len);
-	return rc == RC_OK ? RC_PENDING : rc;
+	digest_text(&fp->md, "exact");
+	digest_count(&fp->md, fp->req->body_len);
+	return RC_PENDING;
 }
 
 /* Whether the body counts as a form.  An urlencoded one counts as bytes where
@@ -307,7 +323,6 @@ static enum rc
 begin_body(struct fingerprint *fp)
 {
 	enum form_kind kind = counts_as(fp);
-	enum rc rc;
 
 	fp->stage = STAGE_DONE;
 	if (fp->spec.how == CONF_FINGERPRINT_NONE)
@@ -320,26 +335,24 @@ begin_body(struct fingerprint *fp)
 	form_init(&fp->form, kind, request_param(fp->req, "CONTENT_TYPE"));
 	fp->stage = STAGE_FORM;
 	fp->fields = fp->fed = 0;
-	rc = digest_begin(&fp->form_md);
-	return rc == RC_OK ? RC_PENDING : rc;
+	digest_begin(&fp->form_md);
+	return RC_PENDING;
 }
 
 static enum rc
 hash_head(struct fingerprint *fp)
 {
 	const struct conf_list *headers = &fp->spec.headers;
-	enum rc rc = digest_text(fp->md, fp->req->method);
-	size_t i;
+	enum rc rc = RC_OK;
 
-	if (rc == RC_OK)
-		rc = digest_text(fp->md, fp->req->path);
-	if (rc == RC_OK && fp->spec.how != CONF_FINGERPRINT_NONE) {
+	digest_text(&fp->md, fp->req->method);
+	digest_text(&fp->md, fp->req->path);
+	if (fp->spec.how != CONF_FINGERPRINT_NONE) {
 		rc = hash_query(fp);
-		if (rc == RC_OK)
-			rc = digest_part(fp->md, fp->type.data, fp->type.len);
+		digest_part(&fp->md, fp->type.data, fp->type.len);
 	}
-	for (i = 0; i < headers->n && rc == RC_OK; i++)
-		rc = hash_field(fp->md, fp->req, headers->item[i]);
+	for (size_t i = 0; i < headers->n && rc == RC_OK; i++)
+		rc = hash_field(&fp->md, fp->req, headers->item[i]);
 	return rc == RC_OK ? begin_body(fp) : rc;
 }
 
@@ -389,7 +402,8 @@ fingerprint_new(struct fingerprint **out, const struct request *req,
 	rc = fingerprint_spec_read(fingerprint_spec, &fp->spec);
 	if (rc == RC_OK)
 		rc = media_type_of(req, &fp->type);
-	return rc == RC_OK ? digest_begin(&fp->md) : rc;
+	digest_begin(&fp->md);
+	return rc;
 }
 
 void
@@ -402,9 +416,9 @@ fingerprint_free(struct fingerprint *fp)
 		key_search_free(&fp->search);
 	form_free(&fp->form);
 	buf_free(&fp->type);
-	EVP_MD_CTX_free(fp->md);
-	EVP_MD_CTX_free(fp->form_md);
-	EVP_MD_CTX_free(fp->part_md);
+	digest_free(&fp->md);
+	digest_free(&fp->form_md);
+	digest_free(&fp->part_md);
 	free(fp);
 }
 
@@ -452,7 +466,8 @@ fingerprint_feed(struct fingerprint *fp, const void *bytes, size_t n)
 		rc = hash_fields(fp);
 		return rc == RC_NOTFOUND ? RC_OK : rc;
 	case STAGE_EXACT:
-		return digest_bytes(fp->md, bytes, n);
+		digest_bytes(&fp->md, bytes, n);
+		return RC_OK;
 	case STAGE_BEGIN:
 	case STAGE_DONE:
 		break;
@@ -465,5 +480,5 @@ enum rc
 fingerprint_end(struct fingerprint *fp, unsigned char out[FINGERPRINT_LEN])
 {
 	assert(fp->stage == STAGE_DONE);
-	return digest_end(fp->md, out);
+	return digest_end(&fp->md, out);
 }

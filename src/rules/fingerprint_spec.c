@@ -24,7 +24,7 @@
 #include "cginame.h"
 #include "conf_source.h"
 #include "limit.h"
-#include "fingerprint_spec.h"
+#include "fingerprint.h"
 
 static char
 spec_lower(char c)

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "form_key.h"
 #include "limit.h"
 #include "media.h"
+#include "sealed.h"
 #include "key_value.h"
 #include "key_search.h"
 
@@ -40,6 +40,16 @@ any_is_wanted(const struct key_search *s, enum conf_source_kind kind)
 	return false;
 }
 
+/* Whether a key from there must be one that was given: the form field or query
+ * parameter once_key. */
+static bool
+must_be_given(const struct conf_source *source)
+{
+	return (source->kind == CONF_FROM_FORM ||
+		   source->kind == CONF_FROM_QUERY) &&
+	    strcmp(source->name, "once_key") == 0;
+}
+
 /* Refuses a value that ONCE_FORM_KEY never had, where it must be one. */
 static enum rc
 check_form_key(const struct key_search *s, struct key_value *v)
@@ -48,9 +58,9 @@ check_form_key(const struct key_search *s, struct key_value *v)
 	enum rc rc;
 
 	if (v->verdict != KEY_OK || s->secret == NULL ||
-	    !form_key_is_source(v->source))
+	    !must_be_given(v->source))
 		return RC_OK;
-	rc = form_key_check(s->secret, v->text.data, &good);
+	rc = sealed_is_form_key(s->secret, v->text.data, &good);
 	if (rc == RC_OK && !good)
 		key_value_refuse(v, KEY_NOT_GIVEN);
 	return rc;

@@ -40,7 +40,7 @@ struct key_search {
 
 /* RC_OK or RC_NOMEM; the caller calls key_search_free() in both cases.  from
  * and secret must outlive the search.  secret: the store's, for
- * form_key_check(); NULL: form keys are not checked. */
+ * sealed_is_form_key(); NULL: form keys are not checked. */
 enum rc key_search_init(struct key_search *s, const struct conf_key_from *from,
     enum conf_key_syntax syntax, const struct request *rq,
     const unsigned char *secret);

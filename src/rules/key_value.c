@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "buf.h"
-#include "cookie.h"
 #include "limit.h"
 #include "key_value.h"
 
@@ -71,7 +70,7 @@ key_value_cookie(struct key_value *v, const struct request *rq)
 	const char *text = NULL;
 	size_t len = 0;
 
-	switch (cookie_find(rq, v->source->name, &text, &len)) {
+	switch (request_cookie(rq, v->source->name, &text, &len)) {
 	case 0:
 		return RC_OK;
 	case 1:

@@ -7,6 +7,8 @@
 
 #include "request.h"
 
+#define BLANKS " \t"
+
 /* strcmp() == 0.  Most names differ in the first byte, and every request looks
  * through some thirty of them a dozen times. */
 static inline bool
@@ -35,4 +37,38 @@ request_count(const struct request *req, const char *name)
 		if (same(req->params[i].name, name))
 			n++;
 	return n;
+}
+
+size_t
+request_cookie(const struct request *req, const char *name, const char **value,
+    size_t *len)
+{
+	const char *p = request_param(req, "HTTP_COOKIE");
+	const size_t wanted = strlen(name);
+	size_t n, end, found = 0;
+
+	if (request_count(req, "HTTP_COOKIE") > 1)
+		return 2;
+	for (; p != NULL && *p != '\0'; p += *p == ';') {
+		p += strspn(p, BLANKS);
+		end = n = strcspn(p, "=;");
+		/* Some programs take blanks before '=' for no part of it. */
+		while (n > 0 && strchr(BLANKS, p[n - 1]) != NULL)
+			n--;
+		if (n == wanted && p[end] == '=' && strncmp(p, name, n) == 0) {
+			p += end + 1;
+			p += strspn(p, BLANKS);
+			end = strcspn(p, ";");
+			for (n = end; n > 0 && strchr(BLANKS, p[n - 1]);)
+				n--;
+			if (found++ == 0) {
+				*value = p;
+				*len = n;
+			}
+			p += end;
+		} else {
+			p += strcspn(p, ";");
+		}
+	}
+	return found;
 }

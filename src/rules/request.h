@@ -57,4 +57,12 @@ const char *request_param(const struct request *req, const char *name);
 /* The number of parameters of that name. */
 size_t request_count(const struct request *req, const char *name);
 
+/*
+ * Returns how often a cookie is there (RFC 6265, section 4.2.1), and sets the
+ * value of the first one, as it was sent.  A request with two HTTP_COOKIE
+ * variables counts as having it twice: the handler sees only one of the two.
+ */
+size_t request_cookie(const struct request *req, const char *name,
+    const char **value, size_t *len);
+
 #endif

@@ -9,13 +9,9 @@
  */
 #include "config.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <openssl/evp.h>
-
-#include "cookie.h"
 #include "digest.h"
 #include "scope.h"
 
@@ -69,7 +65,7 @@ scope_find(const struct request *req, const char *item, const char **value,
 	*value = NULL;
 	*len = 0;
 	if (strncmp(item, cookie, COOKIE_LEN) == 0)
-		return cookie_find(req, item + COOKIE_LEN, value, len);
+		return request_cookie(req, item + COOKIE_LEN, value, len);
 	*value = request_param(req, item);
 	*len = *value != NULL ? strlen(*value) : 0;
 	return request_count(req, item);
@@ -131,17 +127,14 @@ scope_make(const struct request *req, const struct conf_list *variables,
 void
 scope_tag(const char *scope, char out[LOG_SCOPE_LEN + 1])
 {
-	unsigned char md[EVP_MAX_MD_SIZE];
-	size_t len = 0;
+	unsigned char md[DIGEST_LEN];
 
 	/* add_escaped() leaves a bar between variables only. */
 	if (scope[strspn(scope, "|")] == '\0' ||
-	    EVP_Q_digest(
-		NULL, "SHA256", NULL, scope, strlen(scope), md, &len) != 1) {
+	    digest_of(scope, strlen(scope), md) != RC_OK) {
 		memcpy(out, "-", 2);
 		return;
 	}
-	assert(len == 32);
 	for (size_t i = 0; i < LOG_SCOPE_LEN / 2; i++)
 		(void)snprintf(out + 2 * i, 3, "%02x", md[i]);
 }

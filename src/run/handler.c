@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "form_key.h"
+#include "sealed.h"
 #include "limit.h"
 #include "log.h"
 #include "uuid.h"
@@ -96,13 +96,13 @@ give_prepend(const struct conf_program *program, const struct request *rq,
 /* Makes ONCE_FORM_KEY, if the program gets one. */
 static enum rc
 give_form_key(const struct conf_program *program, const unsigned char *secret,
-    char key[FORM_KEY_LEN + 1], struct cgienv_daemon *daemon)
+    char key[UUID_LEN + 1], struct cgienv_daemon *daemon)
 {
 	if (!program->form_key)
 		return RC_OK;
 	uuid_random(key);
 	daemon->form_key = key;
-	return form_key_sign(secret, key);
+	return sealed_form_key(secret, key);
 }
 
 struct run *
@@ -124,7 +124,7 @@ handler_start(const struct conf_program *program, const struct request *rq,
 		.errors = call->errors,
 	};
 	struct run *run = NULL;
-	char form_key[FORM_KEY_LEN + 1];
+	char form_key[UUID_LEN + 1];
 	struct buf php_value;
 	char *argv[2] = { NULL, NULL };
 	const char *why;

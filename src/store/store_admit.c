@@ -9,8 +9,8 @@
 
 #include "caller.h"
 #include "decide.h"
-#include "downstream.h"
 #include "rows.h"
+#include "sealed.h"
 #include "uuid.h"
 #include "store_admit.h"
 
@@ -220,7 +220,7 @@ admit_make(struct tx *tx, struct store_admit *p, struct record *r)
 		.id = p->seen.next,
 		.recovery_point = "started" };
 	memcpy(r->downstream, p->uuid, sizeof(r->downstream));
-	return downstream_bind(p->secret, r->id, r->downstream);
+	return sealed_downstream(p->secret, r->id, r->downstream);
 }
 
 static enum rc

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "downstream.h"
+#include "sealed.h"
 #include "store_ops.h"
 #include "uuid.h"
 
@@ -269,7 +269,7 @@ find_told(const struct store_browsing *b, struct tx *tx, int64_t *id)
 	enum rc rc;
 
 	tx_send(tx, TX_FIND_TOLD, "iu",
-	    downstream_id(store_secret(b->store), b->downstream),
+	    sealed_downstream_id(store_secret(b->store), b->downstream),
 	    b->downstream);
 	tx_send(tx, TX_FIND_OPEN, "u", b->downstream);
 	if ((rc = tx_one(tx, "i", id)) == RC_OK)

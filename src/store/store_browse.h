@@ -70,7 +70,7 @@ enum rc store_browse_effects(struct store *s, int64_t key_id, const char *after,
 
 /*
  * Makes a random UUID the Reference of a request for that identity: see
- * reference.h.  It tells the identity, whether there is a key or not.  RC_OK,
+ * sealed.h.  It tells the identity, whether there is a key or not.  RC_OK,
  * or RC_NOMEM: the UUID is unchanged.
  */
 enum rc store_reference(struct store *s, const struct store_identity *identity,

@@ -198,7 +198,7 @@ void store_tx_undo(struct store *s, tx_body *undo, const struct tx_undo *what);
 enum rc store_tx_range(
     const struct store *s, const char *key, struct row_value range[2]);
 
-/* The number of an identity for its References, below REFERENCE_NUMBERS; and
+/* The number of an identity for its References, below SEALED_REFERENCES; and
  * what identities of that number have in the index, as store_tx_range() does.
  * RC_NOTFOUND: no identity has that number. */
 enum rc store_tx_number(const struct store *s,

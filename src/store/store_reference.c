@@ -1,11 +1,11 @@
 /*
- * The Reference of a request with a key: see reference.h.
+ * The Reference of a request with a key: see sealed.h.
  */
 #include "config.h"
 
 #include <string.h>
 
-#include "reference.h"
+#include "sealed.h"
 #include "store_ops.h"
 #include "uuid.h"
 
@@ -21,7 +21,7 @@ store_reference(struct store *s, const struct store_identity *identity,
 		return RC_INVALID;
 	rc = store_tx_number(s, identity, &number);
 	if (rc == RC_OK)
-		rc = reference_make(store_secret(s), number, bytes);
+		rc = sealed_reference(store_secret(s), number, bytes);
 	if (rc == RC_OK)
 		uuid_text(bytes, uuid);
 	return rc;
@@ -35,7 +35,7 @@ store_referenced(struct store *s, const char *instance, uint64_t *number)
 
 	if (!uuid_copied(instance, uuid) || !uuid_parse(uuid, bytes))
 		return RC_INVALID;
-	return reference_number(store_secret(s), bytes, number);
+	return sealed_reference_number(store_secret(s), bytes, number);
 }
 
 enum store_instance

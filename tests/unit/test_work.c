@@ -10,7 +10,6 @@
 #include "cases.h"
 
 #include "cgihead.h"
-#include "cookie.h"
 #include "fingerprint.h"
 #include "html.h"
 #include "json.h"
@@ -18,7 +17,6 @@
 #include "key_search.h"
 #include "limit.h"
 #include "prefer.h"
-#include "query.h"
 
 #define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
 #define MAX       (4 << 20)

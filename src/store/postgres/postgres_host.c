@@ -158,17 +158,12 @@ static enum rc
 host_hash(const void *bytes, size_t len, const char *text,
     unsigned char out[DIGEST_LEN])
 {
-	EVP_MD_CTX *md = NULL;
-	enum rc rc = digest_begin(&md);
+	struct digest d;
 
-	if (rc == RC_OK)
-		rc = digest_bytes(md, bytes, len);
-	if (rc == RC_OK)
-		rc = digest_text(md, text);
-	if (rc == RC_OK)
-		rc = digest_end(md, out);
-	EVP_MD_CTX_free(md);
-	return rc;
+	digest_begin(&d);
+	digest_bytes(&d, bytes, len);
+	digest_text(&d, text);
+	return digest_end(&d, out);
 }
 
 /* The beginning of the local files' names. */

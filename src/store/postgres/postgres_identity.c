@@ -19,15 +19,12 @@ static const char of_identity[] = "oncewrap: digest of an identity\n";
 static enum rc
 identity_hash(const char *const *texts, size_t n, unsigned char *out)
 {
-	EVP_MD_CTX *md = NULL;
-	enum rc rc = digest_begin(&md);
+	struct digest d;
 
-	for (size_t i = 0; i < n && rc == RC_OK; i++)
-		rc = digest_text(md, texts[i]);
-	if (rc == RC_OK)
-		rc = digest_end(md, out);
-	EVP_MD_CTX_free(md);
-	return rc;
+	digest_begin(&d);
+	for (size_t i = 0; i < n; i++)
+		digest_text(&d, texts[i]);
+	return digest_end(&d, out);
 }
 
 /* Puts the first bytes, of size, into out. */

@@ -17,13 +17,8 @@ enum rc
 postgres_spec_number(struct pg *pg, const char *text, int64_t *number)
 {
 	unsigned char digest[DIGEST_LEN];
-	EVP_MD_CTX *md = NULL;
-	enum rc rc;
+	enum rc rc = digest_of(text, strlen(text), digest);
 
-	if ((rc = digest_begin(&md)) == RC_OK &&
-	    (rc = digest_bytes(md, text, strlen(text))) == RC_OK)
-		rc = digest_end(md, digest);
-	EVP_MD_CTX_free(md);
 	if (rc != RC_OK)
 		return rc;
 	pg_send_quietly(pg, PG_QUERY_FINGERPRINT_SPEC_NEW, "bs", digest,
