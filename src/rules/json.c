@@ -19,6 +19,8 @@
 
 #include "json_text.h"
 
+#include "json.h"
+
 /* The length of the shortest member with its separator: ,"":0 */
 #define MEMBER_MIN 5
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "conf_value.h"
+#include "json.h"
 #include "json_text.h"
 
 struct pointer {
@@ -88,7 +89,7 @@ read_pointers(struct writer *w, const struct conf_list *list)
 
 /* Compares a canonical string and plain text, by bytes. */
 static int
-order_text(const char *a, const char *text)
+compare_text(const char *a, const char *text)
 {
 	int x, y;
 
@@ -110,13 +111,13 @@ descend(const struct writer *w, struct span s, const char *name)
 
 	while (s.lo < hi) {
 		mid = s.lo + (hi - s.lo) / 2;
-		if (order_text(name, p[mid].tokens + s.off) > 0)
+		if (compare_text(name, p[mid].tokens + s.off) > 0)
 			s.lo = mid + 1;
 		else
 			hi = mid;
 	}
 	for (; hi < s.hi; hi++)
-		if (order_text(name, p[hi].tokens + s.off) != 0)
+		if (compare_text(name, p[hi].tokens + s.off) != 0)
 			break;
 	s.hi = hi;
 	if (s.lo < s.hi)

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "json.h"
 #include "json_text.h"
 
 #define DIGITS "0123456789"
@@ -49,7 +50,7 @@ token_byte(const char **token)
 
 /* Whether the token stands for that name, a canonical string. */
 static bool
-is_named(const char *name, const char *token)
+is_name(const char *name, const char *token)
 {
 	int x, y;
 
@@ -70,7 +71,7 @@ member(const char *p, const char *token)
 	for (p++; *p == '"' || *p == ','; p = value_end(p)) {
 		name = *p == ',' ? p + 1 : p;
 		p = json_text_end(name) + 1; /* the colon */
-		if (is_named(name, token))
+		if (is_name(name, token))
 			return p;
 	}
 	return NULL;

@@ -371,7 +371,7 @@ put_plain(struct json_text *t, const struct number *num, int64_t e)
 }
 
 static void
-put_number(struct json_text *t, const struct number *num, int64_t e)
+put_shortest(struct json_text *t, const struct number *num, int64_t e)
 {
 	const int64_t n = (int64_t)num->n, top = e + n - 1;
 	const int64_t plain = e >= 0 ? n + e : e > -n ? n + 1 : 2 - e;
@@ -434,7 +434,7 @@ put_big(struct json_text *t, const struct number *num)
 	if (n <= EXPONENT_DIGITS) {
 		carry = exponent(t->out - n, n, num->exp_negative);
 		t->out = start;
-		put_number(t, num, carry);
+		put_shortest(t, num, carry);
 		return;
 	}
 	memmove(first, t->out - n, n);
@@ -456,7 +456,7 @@ json_text_number(struct json_text *t)
 	else if (num.nexp > EXPONENT_DIGITS)
 		put_big(t, &num);
 	else
-		put_number(t, &num,
+		put_shortest(t, &num,
 		    exponent(num.exp, num.nexp, num.exp_negative) + num.shift);
 	return true;
 }

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "limit.h"
-#include "json.h"
 
 /*
  * A member of an object.  Members are numbered in the order of their names in
