@@ -33,7 +33,7 @@ def accept(once, id, key, caller=11):
 
 def test_one_of_two_reservations_wins(t):
     server, once = store(t)
-    boss = server.session('boss')
+    boss = server.session('postgres')
     second = server.session(prepare=server.queries)
     second.text('record_new', *record(3, 'k'))
     once.do('BEGIN')
@@ -131,7 +131,7 @@ def test_the_row_of_a_process_stays_as_long_as_it_has_a_lease(t):
 def test_a_handler_in_its_transaction_keeps_its_lease(t):
     server, once = store(t)
     grant(once)
-    app, boss = server.session('app'), server.session('boss')
+    app, boss = server.session('app'), server.session('postgres')
     other = server.session(prepare=server.queries)
     reserve(once)
     app.do('BEGIN')
@@ -151,7 +151,7 @@ def test_a_handler_in_its_transaction_keeps_its_lease(t):
 def test_a_handler_whose_lease_ends_meanwhile_has_written_nothing(t):
     server, once = store(t)
     grant(once)
-    app, boss = server.session('app'), server.session('boss')
+    app, boss = server.session('app'), server.session('postgres')
     reserve(once)
     words = ("outbox('%s-1', 'mail', 'x')", "checkpoint('%s-1', 'x')",
              "response('%s-1', 201, '', 'x')")
@@ -183,7 +183,7 @@ DUE = ('pending', 0, True, 1, None, None, None, 1)
 def test_an_effect_that_comes_while_the_last_one_ends_gets_its_turn(t):
     server, once = store(t)
     grant(once)
-    app, boss = server.session('app'), server.session('boss')
+    app, boss = server.session('app'), server.session('postgres')
     other = server.session(prepare=server.queries)
     emit = "SELECT once_outbox('%s-1', 'mail', 'x')" % TOKEN
     reserve(once)

@@ -77,7 +77,7 @@ END $$'''
 
 def handler(server, once):
     """A session of a handler, with a schema of its own."""
-    boss = server.session('boss')
+    boss = server.session('postgres')
     boss.do('CREATE SCHEMA shop AUTHORIZATION app')
     grant(once)
     app = server.session('app')
@@ -273,7 +273,7 @@ def test_the_role_of_a_handler_can_call_three_functions_and_nothing_else(t):
         assert app.error(sql).startswith(('permission denied',
                                           'must be owner')), sql
     # Nobody else can call them.
-    server.session('boss').do('CREATE ROLE stranger LOGIN')
+    server.session('postgres').do('CREATE ROLE stranger LOGIN')
     stranger = server.session('stranger')
     assert 'permission denied for function' in stranger.error(
         WORDS[0].replace('?1', "'x'"))
@@ -303,7 +303,7 @@ OPERATORS = (('=', 'bytea', 'bytea'), ('=', 'text', 'text'),
 def test_a_handler_cannot_put_names_of_its_own_into_the_functions(t):
     server, once = store(t)
     app = handler(server, once)
-    boss = server.session('boss')
+    boss = server.session('postgres')
     boss.do('GRANT CREATE ON DATABASE once TO app')
     app.do(HIJACK)
     for name, types, result in FUNCTIONS:

@@ -79,7 +79,7 @@ def test_what_is_kept_for_a_long_transaction_is_not_stepped_over(t):
     lives(once, 1)
     once.do('VACUUM')
     before = costs(once, RUNS + 1)
-    dump = server.session('boss', 'once')
+    dump = server.session('postgres', 'once')
     dump.do('BEGIN ISOLATION LEVEL REPEATABLE READ')
     dump.do('SELECT count(*) FROM once_key')
     lives(once, RUNS + 1)

@@ -1,12 +1,11 @@
 """The statements of sql/postgres, run by psql against a server of its own."""
-import glob
 import os
-import pwd
 import re
 import subprocess
 import time
 
 import base
+from lib import postgres
 
 SQL = os.path.join(base.TOP, 'sql')
 FILES = ('session.sql', 'store.sql', 'queries.sql')
@@ -34,11 +33,6 @@ def unquoted(text):
     return re.sub(r'\\(.)', r'\1', text[1:-1])
 
 
-def program(name):
-    found = sorted(glob.glob('/usr/lib/postgresql/*/bin/' + name))
-    return found[-1] if found else base.need(name)
-
-
 def literal(value):
     if value is None:
         return 'NULL'
@@ -51,46 +45,17 @@ def literal(value):
     return "'%s'" % value.replace("'", "''")
 
 
-class Server:
+class Server(postgres.Server):
     """A server with the roles once, which owns the schema, and app."""
 
     def __init__(self, t):
-        self.folder = t.path('pg')
+        super().__init__(t.path('pg'))
         self.t = t
-        self.who = {}
-        os.mkdir(self.folder)
-        if os.geteuid() == 0:       # postgres refuses to run as root
-            user = pwd.getpwnam('postgres')
-            os.chown(self.folder, user.pw_uid, user.pw_gid)
-            self.who = {'user': user.pw_uid, 'group': user.pw_gid,
-                        'extra_groups': []}
-        done = subprocess.run(
-            [program('initdb'), '-N', '-A', 'trust', '-U', 'boss', '-E',
-             'UTF8', '--locale=C.UTF-8', '-D', self.folder + '/data'],
-            cwd=self.folder, capture_output=True, **self.who)
-        assert done.returncode == 0, done.stderr
-        process = t.popen(
-            [program('postgres'), '-D', self.folder + '/data', '-k',
-             self.folder, '-c', 'listen_addresses=', '-c', 'fsync=off', '-c',
-             'shared_buffers=16MB', '-c', 'autovacuum=off'],
-            log='postgres.log', cwd=self.folder, stdin=subprocess.DEVNULL,
-            **self.who)
-        t.defer(lambda: self.stop(process))
-        base.wait_until(lambda: self.is_ready(process), 'the server is ready')
-        boss = self.session('boss', 'postgres')
+        t.defer(self.stop)
+        boss = self.session('postgres', 'postgres')
         for sql in ('CREATE ROLE once LOGIN', 'CREATE ROLE app LOGIN',
                     'CREATE DATABASE once OWNER once'):
             boss.do(sql)
-
-    @staticmethod
-    def stop(process):
-        process.terminate()     # waits for sessions, which have ended
-        process.wait(base.WAIT)
-
-    def is_ready(self, process):
-        assert process.poll() is None, 'postgres has ended'
-        return subprocess.run([program('pg_isready'), '-q', '-h',
-                               self.folder, '-U', 'boss']).returncode == 0
 
     def session(self, role='once', database='once', **kw):
         return Session(self, role, database, **kw)
@@ -105,7 +70,7 @@ class Session:
         self.prepared = prepare or {}
         self.known = set()
         self.process = server.t.popen(
-            [program('psql'), '-XAtq', '-h', server.folder, '-U', role,
+            [postgres.program('psql'), '-XAtq', '-h', server.folder, '-U', role,
              database], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)
         server.t.defer(self.close)
