@@ -15,8 +15,6 @@
 
 #include "clock.h"
 #include "date.h"
-#include "log_sink.h"
-#include "log_target.h"
 #include "metrics.h"
 #include "utf8.h"
 
@@ -167,13 +165,30 @@ line_begin(struct line *l, enum log_level level)
 	l->cut = false;
 }
 
+/* The priority of a level: syslog(3), sd-daemon(3). */
+static int
+log_priority(enum log_level level)
+{
+	static const int priority[] = {
+		[LOG_DEBUG] = 7, [LOG_INFO] = 6, [LOG_WARN] = 4, [LOG_ERROR] = 3
+	};
+
+	return priority[level];
+}
+
 static void
 put_priority(struct line *l)
 {
 	char prefix[8];
 
-	snprintf(prefix, sizeof(prefix), "<%d>", log_target_priority(l->level));
+	snprintf(prefix, sizeof(prefix), "<%d>", log_priority(l->level));
 	log_put_text(l, prefix);
+}
+
+static bool
+line_write(const struct line *l)
+{
+	return log_write(log_priority(l->level), l->text, l->len);
 }
 
 static void
@@ -182,12 +197,12 @@ line_begin_event(struct line *l, enum log_level level, const char *event)
 	char now[DATE_RFC3339_LEN + 1];
 
 	line_begin(l, level);
-	if (!log_target_has_time()) {
+	if (!log_write_has_time()) {
 		date_put_rfc3339(clock_wall(), now);
 		log_put_text(l, "ts=");
 		log_put_text(l, now);
 		log_put_text(l, " ");
-	} else if (log_target_is_stderr()) {
+	} else if (log_write_is_stderr()) {
 		put_priority(l);
 	}
 	log_put_text(l, "level=");
@@ -195,8 +210,8 @@ line_begin_event(struct line *l, enum log_level level, const char *event)
 	put_pair(l, "event", event);
 }
 
-void
-log_sink_dropped(void)
+static void
+count_dropped(void)
 {
 	atomic_fetch_add(&dropped, 1);
 	metrics_count(METRICS_LOG_DROPPED);
@@ -214,8 +229,8 @@ report_dropped(void)
 		return true;
 	line_begin_event(&l, LOG_WARN, "log-dropped");
 	log_put_number(&l, "lines", n);
-	log_put_text(&l, "\n");
-	if (log_target_write(l.level, l.text, l.len))
+	l.text[l.len++] = '\n';
+	if (line_write(&l))
 		return true;
 	atomic_fetch_add(&dropped, n);
 	return false;
@@ -227,11 +242,11 @@ line_end(struct line *l)
 	int saved = errno;
 
 	l->text[l->len++] = '\n';
-	if (!report_dropped() || !log_target_write(l->level, l->text, l->len))
-		log_sink_dropped();
+	if (!report_dropped() || !line_write(l))
+		count_dropped();
 	if (l->level == LOG_ERROR && atomic_load(&echo) &&
-	    !log_target_is_stderr())
-		(void)log_sink_write(l->text, l->len);
+	    !log_write_is_stderr())
+		(void)log_write_stderr(l->text, l->len);
 	errno = saved;
 }
 
@@ -298,7 +313,7 @@ log_values(enum log_level level, const char *event,
 int
 log_open(const char *target)
 {
-	return log_target_open(target, true);
+	return log_write_open(target, true);
 }
 
 int
@@ -306,16 +321,16 @@ log_hand(const char *target, const char *event, const struct log_request *rq,
     const struct log_value *values, size_t n)
 {
 	struct line l;
-	int error = log_target_open(target, false);
+	int error = log_write_open(target, false);
 
 	if (error != 0)
 		return error;
 	line_begin_event(&l, LOG_INFO, event);
 	put_event(&l, rq, values, n);
 	l.text[l.len++] = '\n';
-	if (!log_target_write(LOG_INFO, l.text, l.len))
+	if (!line_write(&l))
 		error = errno;
-	log_target_close();
+	log_write_close();
 	return error;
 }
 
@@ -325,12 +340,12 @@ log_text(enum log_level level, const char *text)
 	struct line l;
 
 	line_begin(&l, level);
-	if (log_sink_journal())
+	if (log_write_is_journal())
 		put_priority(&l);
 	log_put(&l, text, strnlen(text, LOG_LINE_MAX / 2));
 	log_put_text(&l, "\n");
-	if (!log_sink_write(l.text, l.len))
-		log_sink_dropped();
+	if (!log_write_stderr(l.text, l.len))
+		count_dropped();
 }
 
 void

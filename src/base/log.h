@@ -24,9 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "log_write.h"
 #include "words.h"
-
-#define LOG_LINE_MAX 4096
 
 /* See words.h. */
 /* clang-format off */
@@ -90,15 +89,6 @@ void log_values(enum log_level level, const char *event,
 void log_text(enum log_level level, const char *text);
 
 /*
- * After this call no line waits for a reader of stderr that has stopped
- * reading: the line is dropped and counted, and a later line has the count.
- * Before the call, and in programs that do not make it, a line waits.  It is
- * called once, before there are threads.  Returns 0, or an errno value; then
- * lines still wait.
- */
-int log_start(void);
-
-/*
  * Sends lines to "stderr", to "syslog", or to a file, which is created with
  * mode 0640 if it is missing.  A later call opens the file anew.  One thread at
  * a time may call it.  Returns 0, or an errno value; then lines go where they
@@ -115,21 +105,9 @@ int log_open(const char *target);
 int log_hand(const char *target, const char *event,
     const struct log_request *rq, const struct log_value *values, size_t n);
 
-/*
- * Whether that file of that folder may be a log: a regular file with one name.
- * It belongs to this process's user or to root, or to any user if only root and
- * that user may write the folder: then no other has planted it there.
- */
-struct stat;
-bool log_may_be(const struct stat *file, const struct stat *folder);
-
 /* While set, errors go to stderr as well: a person that starts the program by
  * hand looks there. */
 void log_echo(bool on);
-
-/* Waits up to half a second for the last lines to leave; no line may
- * follow. */
-void log_stop(void);
 
 /* Drops events below this level; the default is LOG_INFO. */
 void log_set_level(enum log_level level);
