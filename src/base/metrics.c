@@ -219,23 +219,6 @@ metrics_observe(enum metrics_id id, int64_t value)
 
 /* --- text --------------------------------------------------------------- */
 
-static const char *
-type_name(enum kind kind)
-{
-	switch (kind) {
-	case COUNTER:
-	case ROUTES_COUNTER:
-		return "counter";
-	case HISTOGRAM:
-	case ROUTES_HISTOGRAM:
-		return "histogram";
-	case GAUGE:
-	case STORED:
-		break;
-	}
-	return "gauge";
-}
-
 /* value / scale as a decimal without zeros at its end. */
 static void
 metrics_decimal(int64_t value, int64_t scale, char *out, size_t size)
@@ -326,6 +309,8 @@ sample_text(enum metrics_id id, const struct metrics_route *route,
 enum rc
 metrics_text(const struct metrics_gauges *gauges, bool stored, struct buf *out)
 {
+	static const char *const types[] = { "counter", "counter", "histogram",
+		"histogram", "gauge", "gauge" };
 	const struct metrics_route *route;
 	const char *family = "";
 	enum rc rc = RC_OK;
@@ -340,7 +325,7 @@ metrics_text(const struct metrics_gauges *gauges, bool stored, struct buf *out)
 			family = row->family;
 			rc = buf_addf(out,
 			    "# HELP oncewrap_%s %s\n# TYPE oncewrap_%s %s\n",
-			    family, row->help, family, type_name(row->kind));
+			    family, row->help, family, types[row->kind]);
 		}
 		for (route = &process; route != NULL && rc == RC_OK;
 		     route = is_of_routes(row) ? atomic_load(&route->next)

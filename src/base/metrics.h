@@ -26,62 +26,41 @@
  *	S(ID, family, labels, help)		gauge that the store knows
  */
 /* clang-format off */
+#define METRICS_REFUSED(R, id, code) \
+	R(REFUSED_##id, "refused_total", "code=\"" code "\"", "")
 #define METRICS(C, R, H, T, G, S) \
 	R(RESERVE_CREATED, "reserve_total", "result=\"created\"", \
 	    "Guarded requests, by what was found under their key.") \
 	R(RESERVE_REPLAY, "reserve_total", "result=\"replay\"", "") \
 	R(RESERVE_IN_PROGRESS, "reserve_total", "result=\"in_progress\"", "") \
 	R(RESERVE_KEY_MISUSE, "reserve_total", "result=\"key_misuse\"", "") \
-	R(RESERVE_FAILED_RETRY, "reserve_total", "result=\"failed_retry\"", \
-	    "") \
+	R(RESERVE_FAILED_RETRY, "reserve_total", "result=\"failed_retry\"", "") \
 	R(RESERVE_UNKNOWN, "reserve_total", "result=\"unknown\"", "") \
 	R(REFUSED_REQUEST_INVALID, "refused_total", \
 	    "code=\"request-invalid\"", \
 	    "Problems that were sent, by their code.") \
-	R(REFUSED_KEY_MISSING, "refused_total", \
-	    "code=\"key-missing\"", "") \
-	R(REFUSED_KEY_INVALID, "refused_total", \
-	    "code=\"key-invalid\"", "") \
-	R(REFUSED_KEY_REUSED, "refused_total", \
-	    "code=\"key-reused\"", "") \
-	R(REFUSED_KEY_IN_PROGRESS, "refused_total", \
-	    "code=\"key-in-progress\"", "") \
-	R(REFUSED_KEY_OF_ANOTHER, "refused_total", \
-	    "code=\"key-of-another\"", "") \
-	R(REFUSED_OUTCOME_UNKNOWN, "refused_total", \
-	    "code=\"outcome-unknown\"", "") \
-	R(REFUSED_KEY_EXPIRED, "refused_total", \
-	    "code=\"key-expired\"", "") \
-	R(REFUSED_RESPONSE_NOT_KEPT, "refused_total", \
-	    "code=\"response-not-kept\"", "") \
-	R(REFUSED_SCOPE_REQUIRED, "refused_total", \
-	    "code=\"scope-required\"", "") \
-	R(REFUSED_BODY_TOO_LARGE, "refused_total", \
-	    "code=\"body-too-large\"", "") \
-	R(REFUSED_BODY_INCOMPLETE, "refused_total", \
-	    "code=\"body-incomplete\"", "") \
-	R(REFUSED_TOO_MANY_KEYS, "refused_total", \
-	    "code=\"too-many-keys\"", "") \
-	R(REFUSED_REQUEST_TOO_OLD, "refused_total", \
-	    "code=\"request-too-old\"", "") \
-	R(REFUSED_STORE_UNAVAILABLE, "refused_total", \
-	    "code=\"store-unavailable\"", "") \
-	R(REFUSED_OVERLOADED, "refused_total", \
-	    "code=\"overloaded\"", "") \
-	R(REFUSED_HANDLER_NOT_STARTED, "refused_total", \
-	    "code=\"handler-not-started\"", "") \
-	R(REFUSED_HANDLER_FAILED, "refused_total", \
-	    "code=\"handler-failed\"", "") \
-	R(REFUSED_HANDLER_TIMEOUT, "refused_total", \
-	    "code=\"handler-timeout\"", "") \
-	R(REFUSED_OUTCOME_NOT_RECORDED, "refused_total", \
-	    "code=\"outcome-not-recorded\"", "") \
-	R(REFUSED_REQUEST_EXPIRED, "refused_total", \
-	    "code=\"request-expired\"", "") \
-	R(REFUSED_NOT_FOUND, "refused_total", \
-	    "code=\"not-found\"", "") \
-	R(REFUSED_METHOD_NOT_ALLOWED, "refused_total", \
-	    "code=\"method-not-allowed\"", "") \
+	METRICS_REFUSED(R, KEY_MISSING, "key-missing") \
+	METRICS_REFUSED(R, KEY_INVALID, "key-invalid") \
+	METRICS_REFUSED(R, KEY_REUSED, "key-reused") \
+	METRICS_REFUSED(R, KEY_IN_PROGRESS, "key-in-progress") \
+	METRICS_REFUSED(R, KEY_OF_ANOTHER, "key-of-another") \
+	METRICS_REFUSED(R, OUTCOME_UNKNOWN, "outcome-unknown") \
+	METRICS_REFUSED(R, KEY_EXPIRED, "key-expired") \
+	METRICS_REFUSED(R, RESPONSE_NOT_KEPT, "response-not-kept") \
+	METRICS_REFUSED(R, SCOPE_REQUIRED, "scope-required") \
+	METRICS_REFUSED(R, BODY_TOO_LARGE, "body-too-large") \
+	METRICS_REFUSED(R, BODY_INCOMPLETE, "body-incomplete") \
+	METRICS_REFUSED(R, TOO_MANY_KEYS, "too-many-keys") \
+	METRICS_REFUSED(R, REQUEST_TOO_OLD, "request-too-old") \
+	METRICS_REFUSED(R, STORE_UNAVAILABLE, "store-unavailable") \
+	METRICS_REFUSED(R, OVERLOADED, "overloaded") \
+	METRICS_REFUSED(R, HANDLER_NOT_STARTED, "handler-not-started") \
+	METRICS_REFUSED(R, HANDLER_FAILED, "handler-failed") \
+	METRICS_REFUSED(R, HANDLER_TIMEOUT, "handler-timeout") \
+	METRICS_REFUSED(R, OUTCOME_NOT_RECORDED, "outcome-not-recorded") \
+	METRICS_REFUSED(R, REQUEST_EXPIRED, "request-expired") \
+	METRICS_REFUSED(R, NOT_FOUND, "not-found") \
+	METRICS_REFUSED(R, METHOD_NOT_ALLOWED, "method-not-allowed") \
 	C(STORE_ERRORS, "store_errors_total", "", \
 	    "Reads and writes that the store did not do, or not in time.") \
 	C(SWEPT, "swept_total", "", \

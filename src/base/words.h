@@ -1,5 +1,6 @@
 /*
- * An enum and its words as one list, so that they cannot disagree:
+ * Words for numbers.  An enum and its words as one list, so that they cannot
+ * disagree:
  *
  *	#define COLORS(X) X(COLOR_RED, "red") X(COLOR_BLUE, "blue")
  *	enum color { COLORS(WORDS_ENUMERATOR) };
@@ -15,5 +16,8 @@
 
 /* The number of values, as a constant expression. */
 #define WORDS_COUNT(list) (0 list(WORDS_ONE))
+
+/* The word behind a number: "1 key", "2 keys", "0 keys". */
+#define PLURAL(n, one, many) ((n) == 1 ? (one) : (many))
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "oncectl_change.h"
 #include "oncectl_log.h"
-#include "plural.h"
+#include "words.h"
 #include "oncectl_many.h"
 
 struct many {

@@ -14,7 +14,7 @@
 #include "oncectl_log.h"
 #include "oncectl_print.h"
 #include "oncectl_row.h"
-#include "plural.h"
+#include "words.h"
 #include "reconcile.h"
 #include "oncectl.h"
 

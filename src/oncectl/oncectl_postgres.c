@@ -11,7 +11,7 @@
 #include "conf_text.h"
 #include "oncectl_log.h"
 #include "oncectl_print.h"
-#include "plural.h"
+#include "words.h"
 #include "store_module.h"
 #include "oncectl.h"
 

@@ -17,7 +17,7 @@
 #include "metrics.h"
 #include "oncectl.h"
 #include "oncectl_print.h"
-#include "plural.h"
+#include "words.h"
 
 /* The most findings of one check; the store has a dozen at most. */
 #define MAX_FINDINGS 64

@@ -30,7 +30,7 @@
 #include "maintenance.h"
 #include "mux.h"
 #include "outbox.h"
-#include "plural.h"
+#include "words.h"
 #include "run.h"
 #include "scheduler.h"
 #include "settings.h"

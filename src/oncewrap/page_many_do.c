@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "plural.h"
+#include "words.h"
 #include "page_many.h"
 #include "page_write.h"
 

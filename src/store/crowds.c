@@ -13,7 +13,7 @@
 
 #include "caller.h"
 #include "metrics.h"
-#include "plural.h"
+#include "words.h"
 #include "route.h"
 #include "store.h"
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plural.h"
+#include "words.h"
 #include "findings.h"
 
 void

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plural.h"
+#include "words.h"
 #include "postgres_admit.h"
 
 static bool

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "plural.h"
+#include "words.h"
 #include "store_files.h"
 #include "store_impl.h"
 
