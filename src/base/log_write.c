@@ -255,7 +255,7 @@ log_may_be(const struct stat *file, const struct stat *folder)
 /* Opens the file, if it may be a log.  False: see errno.  O_NONBLOCK: a FIFO
  * without a reader is an error, not a wait. */
 static bool
-open_file(const char *name, bool create)
+log_write_file(const char *name, bool create)
 {
 	const char *slash = strrchr(name, '/');
 	const char *base = slash != NULL ? slash + 1 : name;
@@ -297,7 +297,7 @@ log_write_open(const char *target, bool create)
 	else if (strcmp(target, "syslog") == 0)
 		t = &to_syslog;
 	if ((t == &to_syslog && !open_syslog()) ||
-	    (t == &to_file && !open_file(target, create)))
+	    (t == &to_file && !log_write_file(target, create)))
 		return errno;
 	atomic_store(&current, t);
 	return 0;

@@ -34,7 +34,8 @@
 	R(RESERVE_REPLAY, "reserve_total", "result=\"replay\"", "") \
 	R(RESERVE_IN_PROGRESS, "reserve_total", "result=\"in_progress\"", "") \
 	R(RESERVE_KEY_MISUSE, "reserve_total", "result=\"key_misuse\"", "") \
-	R(RESERVE_FAILED_RETRY, "reserve_total", "result=\"failed_retry\"", "") \
+	R(RESERVE_FAILED_RETRY, "reserve_total", \
+	    "result=\"failed_retry\"", "") \
 	R(RESERVE_UNKNOWN, "reserve_total", "result=\"unknown\"", "") \
 	R(REFUSED_REQUEST_INVALID, "refused_total", \
 	    "code=\"request-invalid\"", \

@@ -1,9 +1,11 @@
 /*
- * Lines of a handler's stderr.  This file knows no process and no descriptor.
+ * Lines of a handler's stderr.
  */
 #include "config.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "limit.h"
 #include "errlog.h"
@@ -69,4 +71,20 @@ errlog_add(struct errlog *e, const char *p, size_t n)
 			e->cut = true;
 		}
 	}
+}
+
+ssize_t
+errlog_read(struct errlog *e, int fd, size_t max)
+{
+	char bytes[4096];
+	ssize_t n;
+
+	if (fd == -1 || max == 0)
+		return 0;
+	n = read(fd, bytes, max < sizeof(bytes) ? max : sizeof(bytes));
+	if (n > 0)
+		errlog_add(e, bytes, (size_t)n);
+	return n == -1 && (errno == EAGAIN || errno == EINTR) ? 0
+	    : n == 0                                          ? -1
+							      : n;
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "buf.h"
 #include "log.h"
@@ -24,6 +25,11 @@ void
 errlog_init(struct errlog *e, const struct log_request *log, struct buf *last);
 void errlog_free(struct errlog *e);
 void errlog_add(struct errlog *e, const char *p, size_t n);
+
+/* Reads at most max bytes once from fd, which does not block and may be -1, and
+ * adds them.  Returns their number; 0: there are none now; -1: there are no
+ * more. */
+ssize_t errlog_read(struct errlog *e, int fd, size_t max);
 
 /* Ends the input; logs a last line that has no newline. */
 void errlog_end(struct errlog *e);

@@ -1,6 +1,7 @@
 /*
  * One thread runs one handler: it waits in poll(2) for output, stderr, exit,
- * deadline and drain together, so none of them can delay another.
+ * deadline and drain together, so none of them can delay another.  It does so
+ * alike for a program of the run, a process that stays, and an application.
  *
  * A run is over when the program has exited and the bytes in its pipes at that
  * moment have been read.  A process that the program left behind may hold the
@@ -28,6 +29,7 @@
 #include "log.h"
 #include "run_impl.h"
 #include "workers.h"
+#include "run.h"
 
 /* The same stop twice: the flag for readers, the descriptor for poll(2). */
 static atomic_bool draining;
@@ -74,25 +76,16 @@ run_drain(void)
 const char *
 run_end_name(enum run_end end)
 {
-	switch (end) {
-	case RUN_EXITED:
-		return "exited";
-	case RUN_SIGNALED:
-		return "signaled";
-	case RUN_CUT:
-		return "cut";
-	case RUN_TIMEOUT:
-		return "timeout";
-	case RUN_OUTPUT_LIMIT:
-		return "output-limit";
-	case RUN_DRAINED:
-		return "drained";
-	case RUN_CAPTURE_FAILED:
-		return "capture-failed";
-	case RUN_NOT_STARTED:
-		break;
-	}
-	return "not-started";
+	static const char *const names[] = { [RUN_EXITED] = "exited",
+		[RUN_SIGNALED] = "signaled",
+		[RUN_CUT] = "cut",
+		[RUN_TIMEOUT] = "timeout",
+		[RUN_OUTPUT_LIMIT] = "output-limit",
+		[RUN_DRAINED] = "drained",
+		[RUN_CAPTURE_FAILED] = "capture-failed",
+		[RUN_NOT_STARTED] = "not-started" };
+
+	return names[end];
 }
 
 void
@@ -141,21 +134,13 @@ run_close(const int *fds, size_t n)
 static size_t
 read_stderr(struct run *run, size_t max)
 {
-	char bytes[4096];
-	ssize_t n;
+	ssize_t n = errlog_read(&run->errlog, run->err, max);
 
-	if (run->err == -1 || max == 0)
-		return 0;
-	n = read(run->err, bytes, max < sizeof(bytes) ? max : sizeof(bytes));
-	if (n > 0) {
-		errlog_add(&run->errlog, bytes, (size_t)n);
-		return (size_t)n;
-	}
-	if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+	if (n == -1) {
 		close(run->err);
 		run->err = -1;
 	}
-	return 0;
+	return n > 0 ? (size_t)n : 0;
 }
 
 static size_t
@@ -191,12 +176,13 @@ run_wrote_too_much(const struct run *run)
 	return run->output > run->max_output;
 }
 
-void
+/* The deadline is past. */
+static void
 run_late(struct run *run)
 {
 	switch (run->stage) {
 	case STAGE_RUNNING:
-		run_end(run, RUN_TIMEOUT);
+		run_end(run, run->closing ? RUN_CUT : RUN_TIMEOUT);
 		break;
 	case STAGE_TERMINATED:
 		run->stage = STAGE_KILLED;
@@ -249,7 +235,8 @@ conclude_if_over(struct run *run)
 	return run->over;
 }
 
-int
+/* Milliseconds to the deadline, at least 0. */
+static int
 run_left(const struct run *run)
 {
 	int64_t left = run->deadline - clock_mono();
@@ -257,24 +244,26 @@ run_left(const struct run *run)
 	return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
-/* Waits for an event, at most max ms (-1: without limit), and handles all
+/* Waits for an event, at most max ms (-1: until the deadline), and handles all
  * events but output. */
 static void
 wait_event(struct run *run, int max)
 {
-	struct pollfd pfd[4];
-	int n;
+	struct run_app *app = run->app;
+	struct workers_process *process = app != NULL ? app->process : NULL;
+	struct pollfd pfd[4] = {
+		{ .fd = run->exited ? -1 : run->child.pidfd },
+		{ .fd = process != NULL ? workers_stderr(process) : run->err },
+		{ .fd = run->out },
+		{ .fd = run->stage == STAGE_RUNNING ? drain_fd : -1 },
+	};
 
-	if (conclude_if_over(run))
+	if (app == NULL && conclude_if_over(run))
 		return;
-	pfd[0].fd = run->exited ? -1 : run->child.pidfd;
-	pfd[1].fd = run->err;
-	pfd[2].fd = run->out;
-	pfd[3].fd = run->stage == STAGE_RUNNING ? drain_fd : -1;
-	for (n = 0; n < 4; n++) {
-		pfd[n].events = POLLIN;
-		pfd[n].revents = 0;
-	}
+	for (int i = 0; i < 4; i++)
+		pfd[i].events = POLLIN;
+	if (app != NULL && !app->all_sent)
+		pfd[2].events |= POLLOUT;
 	if (poll(pfd, 4, max != -1 ? max : run_left(run)) == -1) {
 		assert(errno == EINTR || errno == ENOMEM);
 		return;
@@ -282,24 +271,31 @@ wait_event(struct run *run, int max)
 	run->looked = clock_mono();
 	run->err_ready = pfd[1].revents != 0;
 	run->out_ready = pfd[2].revents != 0;
-	if (run->err_ready)
+	if (run->err_ready && process != NULL)
+		(void)workers_read_stderr(process, &run->errlog);
+	else if (run->err_ready)
 		(void)read_stderr(run, SIZE_MAX);
-	if (pfd[0].revents != 0)
+	if ((pfd[2].revents & POLLOUT) != 0)
+		run_app_send(run);
+	if (pfd[0].revents != 0) {
 		run->exited = true;
-	else if (pfd[3].revents != 0)
+		/* What it wrote last is still to be read. */
+		run->out_ready = run->out_ready || app != NULL;
+	} else if (pfd[3].revents != 0)
 		run_end(run, RUN_DRAINED);
 	else if (run->looked >= run->deadline)
 		run_late(run);
-	conclude_if_over(run);
+	if (app == NULL)
+		conclude_if_over(run);
 }
 
-/* Reads output once and counts it.  0: there is none now, or it has ended. */
+/* Reads output once.  0: there is none now, or it has ended. */
 static size_t
 read_output(struct run *run, void *p, size_t size)
 {
 	ssize_t n;
 
-	if (run->out == -1)
+	if (run->out == -1 || (!run->out_ready && !run->over))
 		return 0;
 	if (run->over && size > run->out_left)
 		size = run->out_left;
@@ -314,9 +310,6 @@ read_output(struct run *run, void *p, size_t size)
 	}
 	if (run->over)
 		run->out_left -= (size_t)n;
-	run->output += (uint64_t)n;
-	if (run_wrote_too_much(run))
-		run_end(run, RUN_OUTPUT_LIMIT);
 	return (size_t)n;
 }
 
@@ -326,23 +319,19 @@ run_pid(const struct run *run)
 	return run->child.pid;
 }
 
-bool
-run_stays(const struct run *run)
+/* More output was read. */
+static void
+count_output(struct run *run, size_t n)
 {
-	return run->app != NULL;
-}
-
-int64_t
-run_lock(const struct run *run)
-{
-	return run->app != NULL ? run_app_lock(run) : 0;
-}
-
-void
-run_cancel(struct run *run)
-{
-	assert(run->app != NULL);
-	run_app_cancel(run);
+	run->output += n;
+	if (run_wrote_too_much(run))
+		run_end(run, RUN_OUTPUT_LIMIT);
+	if (run->streaming && !run->discarding && !run->closing &&
+	    run->stage == STAGE_RUNNING)
+		run->deadline = clock_mono() + run->timeout;
+	/* Output that never stops must not delay other events. */
+	if (!run->over && clock_mono() - run->looked >= LOOK)
+		wait_event(run, 0);
 }
 
 size_t
@@ -350,21 +339,14 @@ run_read(struct run *run, void *p, size_t size)
 {
 	size_t n;
 
-	if (run->app != NULL)
-		return run_app_read(run, p, size);
 	for (;;) {
-		n = run->out_ready || run->over ? read_output(run, p, size) : 0;
+		n = run->app != NULL ? run_app_take(run, p, size)
+				     : read_output(run, p, size);
 		if (n > 0) {
-			if (run->streaming && !run->discarding &&
-			    run->stage == STAGE_RUNNING)
-				run->deadline = clock_mono() + run->timeout;
-			/* Output that never stops must not delay other
-			 * events. */
-			if (!run->over && clock_mono() - run->looked >= LOOK)
-				wait_event(run, 0);
+			count_output(run, n);
 			return n;
 		}
-		if (run->out == -1)
+		if (run->app != NULL ? run_app_is_over(run) : run->out == -1)
 			return 0;
 		wait_event(run, -1);
 	}
@@ -380,45 +362,53 @@ run_discard(struct run *run)
 		run->deadline = clock_mono() + run->timeout;
 }
 
+int
+run_reap(struct child *child, bool left, const struct log_request *log)
+{
+	if (!left)
+		return child_reap(child);
+	log_event(LOG_ERROR, "handler-left", log, LOG_I("pid", child->pid),
+	    LOG_S("why", "SIGKILL did not end it"));
+	child_abandon(child);
+	return 0;
+}
+
+/* A program of the run's own: how it ended. */
+static void
+finish_program(struct run *run, struct run_facts *facts)
+{
+	int status = run_reap(&run->child, facts->left, run->log);
+
+	if (facts->end != RUN_EXITED)
+		return;
+	if (status < 0) {
+		facts->end = RUN_SIGNALED;
+		facts->signal = -status;
+	} else if (run_wrote_too_much(run))
+		facts->end = RUN_OUTPUT_LIMIT;
+	else
+		facts->exit_status = status;
+}
+
 void
 run_finish(struct run *run, struct run_facts *facts)
 {
-	int status = 0;
+	char bytes[4096];
 
-	if (run->app != NULL) {
-		run_app_finish(run, facts);
-		return;
-	}
-	if (run->out != -1) {
-		/* The caller has read enough: a full pipe must not stop the
-		 * handler. */
-		char bytes[4096];
-
-		while (run_read(run, bytes, sizeof(bytes)) > 0)
-			continue;
-	}
+	/* If the caller has read enough: a full pipe must not stop the
+	 * handler. */
+	while (run_read(run, bytes, sizeof(bytes)) > 0)
+		continue;
 	while (!run->over)
 		wait_event(run, -1);
-	errlog_end(&run->errlog);
-	if (run->facts.left) {
-		log_event(LOG_ERROR, "handler-left", run->log,
-		    LOG_I("pid", run->child.pid),
-		    LOG_S("why", "SIGKILL did not end it"));
-		child_abandon(&run->child);
-	} else
-		status = child_reap(&run->child);
 	*facts = run->facts;
 	facts->milliseconds = clock_mono() - run->started;
-	if (facts->end == RUN_EXITED && status < 0) {
-		facts->end = RUN_SIGNALED;
-		facts->signal = -status;
-	} else if (facts->end == RUN_EXITED && run_wrote_too_much(run))
-		facts->end = RUN_OUTPUT_LIMIT;
-	else if (facts->end == RUN_EXITED)
-		facts->exit_status = status;
-	run_close((const int[]){ run->out, run->err }, 2);
-	errlog_free(&run->errlog);
-	free(run);
+	if (run->app != NULL)
+		run_app_finish(run, facts);
+	else
+		finish_program(run, facts);
+	errlog_end(&run->errlog);
+	run_free(run);
 }
 
 void

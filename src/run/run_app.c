@@ -19,8 +19,8 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,17 +28,18 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "fault.h"
 #include "fcgi.h"
-#include "fcgi_client.h"
+#include "leader.h"
+#include "limit.h"
 #include "log.h"
+#include "run.h"
+#include "run_connect.h"
+#include "run_impl.h"
 #include "workers.h"
-#include "run_app.h"
 
 /* Time (ms) for a process that has closed its connection to end by itself. */
 #define CLOSE_GRACE 200
-
-/* While there is output, the interval (ms) of checks for all other events. */
-#define LOOK 100
 
 /* --- the request -------------------------------------------------------- */
 
@@ -63,19 +64,20 @@ next_record(struct run_app *app)
 	return true;
 }
 
-/* Sends as much as goes.  An application may answer before it has read all,
- * and close the connection: that is no error until its answer is read. */
-static void
-send_some(struct run_app *app)
+/* An application may answer before it has read all, and close the connection:
+ * that is no error until its answer is read. */
+void
+run_app_send(struct run *run)
 {
+	struct run_app *app = run->app;
 	ssize_t n;
 
-	while (!app->all_sent && app->fd != -1) {
+	while (!app->all_sent && run->out != -1) {
 		if (app->sent == app->send.len && !next_record(app)) {
 			app->all_sent = true;
 			break;
 		}
-		n = send(app->fd, app->send.data + app->sent,
+		n = send(run->out, app->send.data + app->sent,
 		    app->send.len - app->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n == -1 && errno == EINTR)
 			continue;
@@ -91,11 +93,10 @@ send_some(struct run_app *app)
 /* --- the answer --------------------------------------------------------- */
 
 static void
-close_connection(struct run_app *app)
+close_connection(struct run *run)
 {
-	if (app->fd != -1)
-		close(app->fd);
-	app->fd = -1;
+	run_close(&run->out, 1);
+	run->out = -1;
 }
 
 /* Handles what has come, up to the next output.  False: all is handled. */
@@ -125,12 +126,12 @@ decode(struct run *run)
 			break;
 		case FCGI_CLIENT_END:
 			app->ended = true;
-			close_connection(app);
+			close_connection(run);
 			break;
 		case FCGI_CLIENT_ERROR:
 			log_event(LOG_WARN, "handler-protocol", run->log,
 			    LOG_S("why", c->why));
-			close_connection(app);
+			close_connection(run);
 			run_end(run, RUN_CUT);
 			break;
 		}
@@ -140,29 +141,50 @@ decode(struct run *run)
 
 /* Reads from the connection once.  False: there is nothing now. */
 static bool
-receive_some(struct run_app *app)
+receive_some(struct run *run)
 {
+	struct run_app *app = run->app;
 	ssize_t n;
 
-	if (app->fd == -1)
+	if (run->out == -1)
 		return false;
 	assert(app->in_at == app->in_len && app->out_len == 0);
 	app->in_at = app->in_len = 0;
-	n = recv(app->fd, app->in, sizeof(app->in), MSG_DONTWAIT);
+	n = recv(run->out, app->in, sizeof(app->in), MSG_DONTWAIT);
 	if (n > 0) {
 		app->in_len = (size_t)n;
 		return true;
 	}
 	if (n == 0 || (errno != EAGAIN && errno != EINTR))
-		close_connection(app);
+		close_connection(run);
 	return false;
 }
 
-/* --- while it runs ------------------------------------------------------ */
+size_t
+run_app_take(struct run *run, void *p, size_t size)
+{
+	struct run_app *app = run->app;
 
-/* All that has come is handled. */
-static bool
-app_is_over(struct run *run)
+	if (app->sent == 0 && !app->all_sent)
+		run_app_send(run);
+	while (app->out_len == 0 && !decode(run)) {
+		if (!run->out_ready)
+			return 0;
+		/* A process that has exited writes no more: what it wrote is
+		 * there, and after it this process's end of the connection
+		 * finds the end. */
+		run->out_ready = receive_some(run);
+	}
+	if (size > app->out_len)
+		size = app->out_len;
+	memcpy(p, app->out, size);
+	app->out += size;
+	app->out_len -= size;
+	return size;
+}
+
+bool
+run_app_is_over(struct run *run)
 {
 	struct run_app *app = run->app;
 
@@ -171,18 +193,18 @@ app_is_over(struct run *run)
 	switch (run->stage) {
 	case STAGE_RUNNING:
 		run->over = app->ended || run->exited ||
-		    (app->fd == -1 && app->process == NULL);
-		if (!run->over && app->fd == -1 && !app->closing) {
+		    (run->out == -1 && app->process == NULL);
+		if (!run->over && run->out == -1 && !run->closing) {
 			/* Its end, if it is dying, says more than the end of
 			 * its connection. */
-			app->closing = true;
+			run->closing = true;
 			run->deadline = clock_mono() + CLOSE_GRACE;
 		}
 		break;
 	case STAGE_TERMINATED:
 		/* Other processes of its group may still work. */
 		run->over = run->facts.left ||
-		    (run->exited && app->fd == -1 &&
+		    (run->exited && run->out == -1 &&
 			workers_stderr(app->process) == -1);
 		break;
 	case STAGE_KILLED:
@@ -190,93 +212,6 @@ app_is_over(struct run *run)
 		break;
 	}
 	return run->over;
-}
-
-/* Waits for an event, at most max ms (-1: without limit), and handles all but
- * input. */
-static void
-wait_app(struct run *run, int max)
-{
-	struct run_app *app = run->app;
-	struct pollfd pfd[4];
-	int n;
-
-	pfd[0].fd = run->exited ? -1 : run->child.pidfd;
-	pfd[1].fd = app->process != NULL ? workers_stderr(app->process) : -1;
-	pfd[2].fd = app->fd;
-	pfd[3].fd = run->stage == STAGE_RUNNING ? run_drain_fd() : -1;
-	for (n = 0; n < 4; n++) {
-		pfd[n].events = POLLIN;
-		pfd[n].revents = 0;
-	}
-	if (!app->all_sent)
-		pfd[2].events |= POLLOUT;
-	if (poll(pfd, 4, max != -1 ? max : run_left(run)) == -1) {
-		assert(errno == EINTR || errno == ENOMEM);
-		return;
-	}
-	run->looked = clock_mono();
-	if (pfd[1].revents != 0)
-		(void)workers_read_stderr(app->process, &run->errlog);
-	if ((pfd[2].revents & POLLOUT) != 0)
-		send_some(app);
-	run->out_ready = pfd[2].revents != 0;
-	if (pfd[0].revents != 0) {
-		run->exited = true;
-		/* What it wrote last is still to be read. */
-		run->out_ready = true;
-	} else if (pfd[3].revents != 0)
-		run_end(run, RUN_DRAINED);
-	else if (run->looked >= run->deadline && app->closing &&
-	    run->stage == STAGE_RUNNING)
-		run_end(run, RUN_CUT);
-	else if (run->looked >= run->deadline)
-		run_late(run);
-}
-
-static size_t
-put_out(struct run *run, void *p, size_t size)
-{
-	struct run_app *app = run->app;
-	const size_t n = size < app->out_len ? size : app->out_len;
-
-	memcpy(p, app->out, n);
-	app->out += n;
-	app->out_len -= n;
-	run->output += n;
-	if (run_wrote_too_much(run))
-		run_end(run, RUN_OUTPUT_LIMIT);
-	if (run->streaming && !run->discarding && run->stage == STAGE_RUNNING &&
-	    !app->closing)
-		run->deadline = clock_mono() + run->timeout;
-	/* Output that never stops must not delay other events. */
-	if (clock_mono() - run->looked >= LOOK)
-		wait_app(run, 0);
-	return n;
-}
-
-size_t
-run_app_read(struct run *run, void *p, size_t size)
-{
-	struct run_app *app = run->app;
-
-	if (app->sent == 0 && !app->all_sent)
-		send_some(app);
-	for (;;) {
-		if (app->out_len > 0 || decode(run))
-			return put_out(run, p, size);
-		/* A process that has exited writes no more: what it wrote is
-		 * there, and after it this process's end of the connection
-		 * finds the end. */
-		if (run->out_ready) {
-			if (receive_some(app))
-				continue;
-			run->out_ready = false;
-		}
-		if (app_is_over(run))
-			return 0;
-		wait_app(run, -1);
-	}
 }
 
 /* --- the end ------------------------------------------------------------ */
@@ -295,18 +230,12 @@ app_bury(struct run *run)
 	if (!run->facts.left)
 		child_signal(&run->child, SIGKILL);
 	workers_leave(process);
-	if (!run->facts.left) {
-		status = child_reap(workers_child(process));
+	status = run_reap(workers_child(process), run->facts.left, run->log);
+	if (!run->facts.left)
 		workers_log_end(process, run->child.pid, status,
 		    run->stage == STAGE_RUNNING ? "it ended by itself" : "",
 		    run->log);
-		return status;
-	}
-	log_event(LOG_ERROR, "handler-left", run->log,
-	    LOG_I("pid", run->child.pid),
-	    LOG_S("why", "SIGKILL did not end it"));
-	child_abandon(workers_child(process));
-	return 0;
+	return status;
 }
 
 static void
@@ -364,14 +293,8 @@ run_app_finish(struct run *run, struct run_facts *facts)
 {
 	struct run_app *app = run->app;
 	struct workers_process *process = app->process;
-	char bytes[4096];
-	int status;
 
-	while (run_app_read(run, bytes, sizeof(bytes)) > 0)
-		continue;
-	*facts = run->facts;
-	facts->milliseconds = clock_mono() - run->started;
-	close_connection(app);
+	close_connection(run);
 	if (app->ended && run->stage == STAGE_RUNNING) {
 		app_answered(run, facts);
 		if (process != NULL && run->exited) {
@@ -381,13 +304,125 @@ run_app_finish(struct run *run, struct run_facts *facts)
 			workers_reject(process, "it refused the request");
 		else if (process != NULL)
 			workers_give(process);
-	} else if (process != NULL) {
-		status = app_bury(run);
-		app_lost(run, facts, status);
-	} else if (!app->any_sent)
+	} else if (process != NULL)
+		app_lost(run, facts, app_bury(run));
+	else if (!app->any_sent)
 		app_not_started(run, facts, "nothing of it could be written");
 	else if (facts->end == RUN_EXITED)
 		facts->end = RUN_CUT;
-	errlog_end(&run->errlog);
-	run_app_free(run);
+}
+
+/* --- the start ---------------------------------------------------------- */
+
+static enum rc
+encode_request(struct run_app *app, const struct run_spec *spec)
+{
+	enum rc rc;
+
+	fcgi_client_init(&app->client);
+	app->body = spec->body;
+	app->body_left = spec->body_len;
+	/* PATH is this process's, for programs that it starts. */
+	rc = fcgi_client_begin(&app->send, spec->envp,
+	    conf_program_address(&spec->program) != NULL ? "PATH" : NULL);
+	if (rc != RC_OK)
+		return rc;
+	/* A request with a short body, or none, is one write(2). */
+	if (app->body_left > 0 && app->body_left <= FCGI_CONTENT_MAX / 4) {
+		rc = fcgi_client_stdin(&app->send, app->body, app->body_left);
+		app->body_left = 0;
+	}
+	if (rc == RC_OK && app->body_left == 0) {
+		rc = fcgi_client_stdin(&app->send, NULL, 0);
+		app->body_ended = true;
+	}
+	return rc;
+}
+
+/* Connects to a process or to the address; *error and *why if that failed. */
+static bool
+reach(struct run *run, const struct conf_program *program, int *error,
+    const char **why)
+{
+	const int64_t until = clock_mono() + program->timeout;
+	struct run_app *app = run->app;
+
+	if (conf_program_address(program) != NULL) {
+		leader_yield();
+		run->out = run_connect(
+		    conf_program_address(program), until, error, why);
+		return run->out != -1;
+	}
+	while (
+	    (app->process = workers_take(program, until, error, why)) != NULL) {
+		if ((run->out = workers_connect(app->process)) != -1) {
+			run->child = *workers_child(app->process);
+			return true;
+		}
+		*error = errno;
+		*why = "no connection to its socket";
+		if (*error != ECONNREFUSED && *error != EAGAIN) {
+			/* The process is not the cause. */
+			workers_give(app->process);
+			break;
+		}
+		workers_reject(app->process, "it took no connection");
+	}
+	return false;
+}
+
+struct run *
+run_start_app(const struct run_spec *spec, const struct conf_program *program,
+    struct run_facts *facts)
+{
+	struct run *run;
+	const char *why = "there is no memory for the request";
+	int error = ENOMEM;
+
+	memset(facts, 0, sizeof(*facts));
+	if ((run = run_new(spec)) != NULL &&
+	    (run->app = malloc(sizeof(*run->app))) != NULL) {
+		memset(run->app, 0, offsetof(struct run_app, in));
+		buf_init(&run->app->send,
+		    (size_t)2 * LIMIT_ENV + FCGI_CONTENT_MAX + 64);
+		if (encode_request(run->app, spec) == RC_OK &&
+		    reach(run, program, &error, &why)) {
+			run_begin(run);
+			FAULT(HANDLER_STARTED);
+			return run;
+		}
+	}
+	(void)run_not_started(program, "process", error, why, spec->log);
+	run_free(run);
+	facts->end = RUN_NOT_STARTED;
+	/* Nothing is missing that a client could name. */
+	facts->error =
+	    conf_program_address(program) != NULL ? ECONNREFUSED : error;
+	return NULL;
+}
+
+bool
+run_stays(const struct run *run)
+{
+	return run->app != NULL;
+}
+
+int64_t
+run_lock(const struct run *run)
+{
+	return run->app != NULL && run->app->process != NULL
+	    ? workers_lock(run->app->process)
+	    : 0;
+}
+
+void
+run_cancel(struct run *run)
+{
+	struct workers_process *process;
+
+	assert(run->app != NULL && run->app->sent == 0);
+	process = run->app->process;
+	run_free(run);
+	if (process != NULL)
+		workers_give(process);
 }

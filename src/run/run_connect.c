@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "run.h"
 #include "run_impl.h"
 #include "run_connect.h"
 

@@ -1,12 +1,21 @@
 /*
  * A run, for the files of this room alone.
+ *
+ * A run has one of three backends: a program that was started for it, a process
+ * that stays (workers.h), or an application at an address.  run.c waits for all
+ * of them alike.  A run with an app is a FastCGI request: run_app.c sends it,
+ * and reads its records.
  */
 #ifndef RUN_IMPL_H
 #define RUN_IMPL_H
 
 #include "child.h"
+#include "conf.h"
 #include "errlog.h"
-#include "run.h"
+#include "fcgi_client.h"
+#include "outcome.h"
+
+struct run_spec;
 
 enum run_stage {
 	STAGE_RUNNING,    /* until the deadline */
@@ -14,14 +23,36 @@ enum run_stage {
 	STAGE_KILLED      /* SIGKILL was sent; until the last deadline */
 };
 
-struct run_app;
+#define RUN_APP_INPUT (16 * 1024)
+
+struct workers_process;
+
+struct run_app {
+	struct workers_process *process; /* NULL: another's application */
+	struct fcgi_client client;
+	/* what is sent now, and the body that follows */
+	struct buf send;
+	size_t sent;
+	const char *body;
+	size_t body_left;
+	bool body_ended, all_sent, any_sent;
+	/* what has come, and the output in it */
+	size_t in_at, in_len;
+	const unsigned char *out;
+	size_t out_len;
+	bool any_output;
+	bool ended;                      /* FCGI_END_REQUEST has come */
+	unsigned char in[RUN_APP_INPUT]; /* last: it is not zeroed */
+};
 
 struct run {
 	struct run_app *app;       /* NULL: a CGI program of its own */
 	struct child child;        /* .pid -1: none of ours */
-	int out, err;              /* our ends of the pipes; -1: at their end */
+	int out;                   /* our end of the pipe, or connection */
+	int err;                   /* our end of the pipe */
 	bool out_ready, err_ready; /* result of the last poll */
 	bool exited;               /* the program has, and is not reaped yet */
+	bool closing; /* the connection is closed; the process should end */
 	bool over;
 	size_t out_left; /* once over: bytes still in the pipe */
 	bool streaming;
@@ -38,6 +69,12 @@ struct run {
 /* Makes a run that has not begun.  NULL: no memory. */
 struct run *run_new(const struct run_spec *spec);
 
+/* Closes its descriptors, and frees it. */
+void run_free(struct run *run);
+
+/* The run begins now. */
+void run_begin(struct run *run);
+
 /* Ends the run, unless the program has exited.  The first reason stays. */
 void run_end(struct run *run, enum run_end why);
 
@@ -45,43 +82,46 @@ void run_end(struct run *run, enum run_end why);
  * exited. */
 bool run_wrote_too_much(const struct run *run);
 
-/* The deadline is past. */
-void run_late(struct run *run);
-
-/* Milliseconds to the deadline, at least 0. */
-int run_left(const struct run *run);
-
 /* Readable once all runs are to be ended. */
 int run_drain_fd(void);
 
-/* The same as run_read(), run_finish() and run_cancel(), for a run with an
- * app. */
-size_t run_app_read(struct run *run, void *p, size_t size);
-void run_app_finish(struct run *run, struct run_facts *facts);
-void run_app_cancel(struct run *run);
+/* Reaps a process: its exit status, or minus a signal.  left: it could not be
+ * ended, so it is given up, which is logged; 0. */
+int run_reap(struct child *child, bool left, const struct log_request *log);
 
-/* The name of the lock of a process that stays, see workers.h; 0: none. */
-int64_t run_app_lock(const struct run *run);
+/* --- with an app -------------------------------------------------------- */
+
+/* Sends as much of the request as goes. */
+void run_app_send(struct run *run);
+
+/* Takes the next output that is here; 0: there is none now. */
+size_t run_app_take(struct run *run, void *p, size_t size);
+
+/* Whether the run is over; all that has come is taken. */
+bool run_app_is_over(struct run *run);
+
+/* The run is over: completes its facts, and gives its process back. */
+void run_app_finish(struct run *run, struct run_facts *facts);
+
+/* --- starting a program ------------------------------------------------- */
+
+#define RUN_WHY 1024
 
 /* Makes a pipe; its reading end, fds[0], does not block. */
 int run_open_pipe(int fds[2]);
 
-/* Returns the folder of a program's path, at least "/"; the caller frees it.
- * NULL: no memory. */
-char *run_folder_of(const char *path);
+/*
+ * Starts the program in its folder and as its user.  cs has the environment and
+ * the descriptors, .held before it is moved.  Returns 0; or an errno value with
+ * *step, and why if a sentence is known.
+ */
+int run_spawn(struct child *child, const struct conf_program *program,
+    struct child_spec *cs, const char **step, char why[RUN_WHY]);
 
-/* Finds the program's user.  NULL in *user: it is this process's own.  False:
- * there is no such user, and why says so. */
-bool run_find_user(const struct conf_program *program, struct user *found,
-    const struct user **user, char *why, size_t size);
-
-/* Sets why, if it is empty: why a step of child_start(), or one before it, has
- * failed.  cs may be NULL after a step before it. */
-void run_why(const char *step, const struct child_spec *cs, int error,
-    char *why, size_t size);
-
-/* The errno value of a program that was not started, for run_facts.error. */
-int run_error(const char *step, const struct conf_program *program, int error);
+/* Logs that a program was not started.  Returns the errno value for
+ * run_facts.error. */
+int run_not_started(const struct conf_program *program, const char *step,
+    int error, const char *why, const struct log_request *log);
 
 /* Closes the descriptors that are not -1, of n. */
 void run_close(const int *fds, size_t n);

@@ -1,5 +1,6 @@
 /*
- * The start of a run: its user, its folder, its pipes, and its child.
+ * The start of a run, and of any program: its user, its folder, its pipes, and
+ * its child.
  */
 #include "config.h"
 
@@ -18,6 +19,7 @@
 #include "log.h"
 #include "progcheck.h"
 #include "user.h"
+#include "run.h"
 #include "run_impl.h"
 
 bool
@@ -73,16 +75,6 @@ run_open_pipe(int fds[2])
 	return 0;
 }
 
-char *
-run_folder_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	if (slash == NULL)
-		return strdup(".");
-	return strndup(path, slash == path ? 1 : (size_t)(slash - path));
-}
-
 struct run *
 run_new(const struct run_spec *spec)
 {
@@ -103,47 +95,110 @@ run_new(const struct run_spec *spec)
 	return run;
 }
 
-bool
-run_find_user(const struct conf_program *program, struct user *found,
-    const struct user **user, char *why, size_t size)
+void
+run_free(struct run *run)
+{
+	if (run == NULL)
+		return;
+	if (run->app != NULL)
+		buf_free(&run->app->send);
+	free(run->app);
+	run_close((const int[]){ run->out, run->err }, 2);
+	errlog_free(&run->errlog);
+	free(run);
+}
+
+void
+run_begin(struct run *run)
+{
+	run->started = run->looked = clock_mono();
+	run->deadline = run->started + run->timeout;
+}
+
+/* Why a step of child_start() has failed, if that can be seen. */
+static void
+explain_step(const char *step, const struct child_spec *cs, char why[RUN_WHY])
+{
+	/* ENOENT of a file that is there: its interpreter is not. */
+	if (strcmp(step, "exec") == 0)
+		(void)progcheck(cs->argv[0], cs->user, why, RUN_WHY);
+	else if (strcmp(step, "chdir") == 0)
+		(void)progcheck_folder(cs->directory, cs->user, why, RUN_WHY);
+	else if (strcmp(step, "setuid") == 0 && cs->user != NULL)
+		(void)user_may_become(cs->user, why, RUN_WHY);
+	else if (strcmp(step, "clone") == 0)
+		(void)progcheck_fail(
+		    why, RUN_WHY, "the system makes no more processes");
+}
+
+/* The program's user; NULL in *user: this process's own. */
+static bool
+find_user(const struct conf_program *program, struct user *found,
+    const struct user **user, char why[RUN_WHY])
 {
 	*user = NULL;
 	if (program->user == NULL && program->group == NULL)
 		return true;
 	*user = found;
-	return user_find(program->user, program->group, found, why, size);
-}
-
-void
-run_why(const char *step, const struct child_spec *cs, int error, char *why,
-    size_t size)
-{
-	bool ok = true;
-
-	/* Whatever failed may have said so. */
-	if (*why != '\0')
-		return;
-	/* ENOENT of a file that is there: its interpreter is not. */
-	if (strcmp(step, "exec") == 0)
-		ok = progcheck(cs->argv[0], cs->user, why, size);
-	else if (strcmp(step, "chdir") == 0)
-		ok = progcheck_folder(cs->directory, cs->user, why, size);
-	else if (strcmp(step, "setuid") == 0 && cs->user != NULL)
-		ok = user_may_become(cs->user, why, size);
-	else if (error == ESHUTDOWN)
-		ok = progcheck_fail(why, size, "oncewrap is being stopped");
-	else if (strcmp(step, "clone") == 0)
-		ok = progcheck_fail(
-		    why, size, "the system makes no more processes");
-	if (ok)
-		(void)progcheck_fail(why, size,
-		    "the system refused this step; nothing that oncewrap can "
-		    "see is wrong with the program");
+	return user_find(program->user, program->group, found, why, RUN_WHY);
 }
 
 int
-run_error(const char *step, const struct conf_program *program, int error)
+run_spawn(struct child *child, const struct conf_program *program,
+    struct child_spec *cs, const char **step, char why[RUN_WHY])
 {
+	const char *path = program->argv.item[0];
+	const char *slash = strrchr(path, '/');
+	char *folder = NULL;
+	struct user user;
+	int error, held = -1;
+
+	/* A run that has not begun can still be reported as one that did not
+	 * happen. */
+	*step = "drain";
+	if (run_is_draining()) {
+		(void)progcheck_fail(why, RUN_WHY, "oncewrap is being stopped");
+		return ESHUTDOWN;
+	}
+	*step = "user";
+	if (!find_user(program, &user, &cs->user, why))
+		return EINVAL;
+	*step = "open";
+	if (program->directory == NULL) {
+		folder = slash == NULL
+		    ? strdup(".")
+		    : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+		if (folder == NULL)
+			return ENOMEM;
+	}
+	cs->argv = program->argv.item;
+	cs->directory = folder != NULL ? folder : program->directory;
+	cs->umask = program->umask;
+	cs->no_new_privs = program->no_new_privs;
+	if (cs->held != -1 &&
+	    (held = fcntl(cs->held, F_DUPFD_CLOEXEC, CHILD_HELD + 1)) == -1)
+		error = errno;
+	else {
+		cs->held = held;
+		error = child_start(child, cs, step);
+		if (error != 0)
+			explain_step(*step, cs, why);
+	}
+	run_close(&held, 1);
+	free(folder);
+	return error;
+}
+
+int
+run_not_started(const struct conf_program *program, const char *step, int error,
+    const char *why, const struct log_request *log)
+{
+	if (*why == '\0')
+		why = "the system refused this step; nothing that oncewrap can "
+		      "see is wrong with the program";
+	log_event(LOG_ERROR, "handler-not-started", log,
+	    LOG_S("program", program->argv.item[0]), LOG_S("step", step),
+	    LOG_S("error", strerror(error)), LOG_S("why", why));
 	/* A program without a directory of its own starts in its folder. */
 	if (strcmp(step, "exec") == 0 ||
 	    (strcmp(step, "chdir") == 0 && program->directory == NULL))
@@ -154,78 +209,39 @@ run_error(const char *step, const struct conf_program *program, int error)
 struct run *
 run_start(const struct run_spec *spec, struct run_facts *facts)
 {
-	const struct conf_program *program = &spec->program;
-	struct child_spec cs;
+	struct child_spec cs = {
+		.envp = spec->envp, .fd = { -1, -1, -1 }, .held = spec->held
+	};
 	struct run *run;
-	struct user user;
 	const char *step = "open";
-	char *folder = NULL, why[1024] = "";
+	char why[RUN_WHY] = "";
 	int out[2] = { -1, -1 }, err[2] = { -1, -1 };
-	int error = 0;
+	int error;
 
 	leader_yield();
 	memset(facts, 0, sizeof(*facts));
-	memset(&cs, 0, sizeof(cs));
-	cs.fd[0] = cs.held = -1;
-	if ((run = run_new(spec)) == NULL)
-		goto fail;
-	/* A run that has not begun can still be reported as one that did not
-	 * happen. */
-	if (run_is_draining()) {
-		step = "drain";
-		error = ESHUTDOWN;
-		goto fail;
-	}
-	if (!run_find_user(program, &user, &cs.user, why, sizeof(why))) {
-		step = "user";
-		error = EINVAL;
-		goto fail;
-	}
-	if (program->directory == NULL &&
-	    (folder = run_folder_of(program->argv.item[0])) == NULL)
-		goto fail;
-	if (spec->held != -1 &&
-	    (cs.held = fcntl(spec->held, F_DUPFD_CLOEXEC, CHILD_HELD + 1)) ==
-		-1)
-		goto fail;
-	if ((cs.fd[0] = open_body(spec->body, spec->body_len, spec->body_fd)) ==
+	if ((run = run_new(spec)) == NULL ||
+	    (cs.fd[0] = open_body(spec->body, spec->body_len, spec->body_fd)) ==
 		-1 ||
 	    run_open_pipe(out) == -1 || run_open_pipe(err) == -1)
-		goto fail;
-	cs.argv = program->argv.item;
-	cs.envp = spec->envp;
-	cs.directory = folder != NULL ? folder : program->directory;
-	cs.umask = program->umask;
-	cs.no_new_privs = program->no_new_privs;
-	cs.fd[1] = out[1];
-	cs.fd[2] = err[1];
-	run->started = run->looked = clock_mono();
-	run->deadline = run->started + run->timeout;
-	error = child_start(&run->child, &cs, &step);
-	FAULT(HANDLER_STARTED);
-	if (error != 0)
-		goto fail;
-
-	run_close((const int[]){ cs.fd[0], cs.held, out[1], err[1] }, 4);
-	free(folder);
-	run->out = out[0];
-	run->err = err[0];
-	return run;
-fail:
-	if (error == 0)
 		error = errno;
-	run_why(step, &cs, error, why, sizeof(why));
-	log_event(LOG_ERROR, "handler-not-started", spec->log,
-	    LOG_S("program", program->argv.item[0]), LOG_S("step", step),
-	    LOG_S("error", strerror(error)), LOG_S("why", why));
-	run_close((const int[]){ cs.fd[0], cs.held }, 2);
-	run_close(out, 2);
-	run_close(err, 2);
-	free(folder);
-	if (run != NULL)
-		errlog_free(&run->errlog);
-	free(run);
+	else {
+		cs.fd[1] = out[1];
+		cs.fd[2] = err[1];
+		run->out = out[0];
+		run->err = err[0];
+		run_begin(run);
+		error = run_spawn(&run->child, &spec->program, &cs, &step, why);
+		FAULT(HANDLER_STARTED);
+	}
+	run_close((const int[]){ cs.fd[0], out[1], err[1] }, 3);
+	if (error == 0)
+		return run;
 	facts->end = RUN_NOT_STARTED;
-	facts->error = run_error(step, program, error);
+	facts->error =
+	    run_not_started(&spec->program, step, error, why, spec->log);
+	if (run != NULL && run->out == -1)
+		run_close((const int[]){ out[0], err[0] }, 2);
+	run_free(run);
 	return NULL;
 }

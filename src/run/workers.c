@@ -15,7 +15,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -29,6 +28,7 @@
 #include "leader.h"
 #include "uuid.h"
 #include "workers_impl.h"
+#include "workers.h"
 
 /* Pauses (ms) before a program that did not start is started again. */
 #define PAUSE_FIRST 100
@@ -84,13 +84,6 @@ workers_add_waiters(struct workers_pool *pool, struct workers_waiter *waiters)
 }
 
 void
-workers_tell(struct workers_waiter *waiter)
-{
-	if (waiter != NULL)
-		sem_post(&waiter->told);
-}
-
-void
 workers_refuse(struct workers_pool *pool, int error)
 {
 	struct workers_waiter *waiter;
@@ -98,27 +91,35 @@ workers_refuse(struct workers_pool *pool, int error)
 	while ((waiter = pool->waiters) != NULL) {
 		pool->waiters = waiter->next;
 		waiter->error = error;
-		workers_tell(waiter);
+		pthread_cond_signal(&waiter->told);
 	}
+}
+
+/* Whether a process is there. */
+static bool
+has_process(const struct workers_pool *pool)
+{
+	const struct workers_process *p;
+
+	for (p = pool->all; p != NULL; p = p->next)
+		if (p->state == WORKERS_FREE || p->state == WORKERS_BUSY)
+			return true;
+	return false;
 }
 
 void
 workers_failed(struct workers_pool *pool, int error)
 {
-	struct workers_process *p;
-
 	pool->error = error;
 	pool->failures++;
 	pool->next_start = clock_mono() +
 	    backoff_pause(
 		PAUSE_FIRST, (int)pool->failures - 1, PAUSE_MOST, uuid_bits());
-	for (p = pool->all; p != NULL; p = p->next)
-		if (p->state == WORKERS_FREE || p->state == WORKERS_BUSY)
-			return;
-	workers_refuse(pool, error);
+	if (!has_process(pool))
+		workers_refuse(pool, error);
 }
 
-struct workers_waiter *
+void
 workers_offer(struct workers_process *p)
 {
 	struct workers_pool *pool = p->pool;
@@ -128,27 +129,13 @@ workers_offer(struct workers_process *p)
 		p->state = WORKERS_FREE;
 		p->next_free = pool->free;
 		pool->free = p;
-		return NULL;
+		return;
 	}
 	pool->waiters = waiter->next;
 	p->state = WORKERS_BUSY;
 	p->requests++;
 	waiter->process = p;
-	return waiter;
-}
-
-/* Whether no process is there, and the last ones did not start. */
-static bool
-is_hopeless(const struct workers_pool *pool)
-{
-	const struct workers_process *p;
-
-	if (pool->failures == 0)
-		return false;
-	for (p = pool->all; p != NULL; p = p->next)
-		if (p->state == WORKERS_FREE || p->state == WORKERS_BUSY)
-			return false;
-	return true;
+	pthread_cond_signal(&waiter->told);
 }
 
 static void
@@ -161,42 +148,25 @@ remove_waiter(struct workers_waiter *waiter)
 	*at = waiter->next;
 }
 
-/* With the lock, and waits without it: until the waiter is told, or the time is
- * past.  A waiter with a result is in no list, and its pool may be gone. */
-static void
-wait_to_be_told(struct workers_waiter *waiter, int64_t until)
-{
-	bool told;
-
-	lock_give(&workers_all.lock);
-	told = clock_wait_mono(&waiter->told, until);
-	lock_take(&workers_all.lock);
-	if (told)
-		return;
-	if (waiter->process == NULL && waiter->error == 0) {
-		remove_waiter(waiter);
-		waiter->error = ETIMEDOUT;
-		return;
-	}
-	/* The thread that has given the result is about to tell. */
-	lock_give(&workers_all.lock);
-	while (sem_wait(&waiter->told) == -1)
-		assert(errno == EINTR);
-	lock_take(&workers_all.lock);
-}
-
-/* Waits for a process; *error if it gets none. */
+/* Waits for a process; *error if it gets none.  A waiter with a result is in no
+ * list, and its pool may be gone. */
 static struct workers_process *
 wait_for_one(struct workers_pool *pool, int64_t until, int *error)
 {
 	struct workers_waiter waiter = { .process = NULL };
+	bool late = false;
 
-	sem_init(&waiter.told, 0, 0);
+	lock_cond_init(&waiter.told);
 	workers_add_waiters(pool, &waiter);
 	if (pool->retired)
 		workers_wake(); /* it starts a process for this waiter */
-	wait_to_be_told(&waiter, until);
-	sem_destroy(&waiter.told);
+	while (waiter.process == NULL && waiter.error == 0 && !late)
+		late = !lock_wait(&workers_all.lock, &waiter.told, until);
+	if (waiter.process == NULL && waiter.error == 0) {
+		remove_waiter(&waiter);
+		waiter.error = ETIMEDOUT;
+	}
+	pthread_cond_destroy(&waiter.told);
 	*error = waiter.error;
 	return waiter.process;
 }
@@ -222,7 +192,9 @@ take_free(struct workers_pool *pool, int64_t until, int *error)
 		return p;
 	}
 	*error = pool->error;
-	return is_hopeless(pool) ? NULL : wait_for_one(pool, until, error);
+	if (pool->failures > 0 && !has_process(pool))
+		return NULL;
+	return wait_for_one(pool, until, error);
 }
 
 /* --- for runs ------------------------------------------------------------ */
@@ -328,22 +300,14 @@ workers_leave(struct workers_process *p)
 bool
 workers_read_stderr(struct workers_process *p, struct errlog *log)
 {
-	char bytes[4096];
-	ssize_t n;
+	ssize_t n = errlog_read(log, p->err, SIZE_MAX);
 
-	if (p->err == -1)
-		return false;
-	n = read(p->err, bytes, sizeof(bytes));
-	if (n > 0) {
-		errlog_add(log, bytes, (size_t)n);
-		return true;
-	}
-	if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+	if (n == -1) {
 		unwatch(p->err);
 		close(p->err);
 		p->err = -1;
 	}
-	return false;
+	return n > 0;
 }
 
 void
@@ -351,7 +315,6 @@ workers_give(struct workers_process *p)
 {
 	struct workers_pool *pool = p->pool;
 	const unsigned most = p->program->max_requests;
-	struct workers_waiter *next = NULL;
 	bool spent;
 
 	lock_take(&workers_all.lock);
@@ -364,9 +327,8 @@ workers_give(struct workers_process *p)
 	if (spent)
 		p->state = WORKERS_SPENT;
 	else
-		next = workers_offer(p);
+		workers_offer(p);
 	lock_give(&workers_all.lock);
-	workers_tell(next);
 	if (spent)
 		workers_wake();
 }

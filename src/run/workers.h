@@ -42,9 +42,6 @@ struct workers_process *workers_take(const struct conf_program *program,
 struct child *workers_child(struct workers_process *p);
 void workers_leave(struct workers_process *p);
 
-/* The same for the keeper, which has the lock. */
-void workers_unwatch(struct workers_process *p);
-
 /* This end of its descriptors 1 and 2; -1: at their end. */
 int workers_stderr(const struct workers_process *p);
 

@@ -1,16 +1,17 @@
 /*
- * Pools and processes, for workers.c and workers_keep.c alone.
+ * Pools and processes, for the files workers*.c alone.
  */
 #ifndef WORKERS_IMPL_H
 #define WORKERS_IMPL_H
 
-#include <semaphore.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 
+#include "child.h"
+#include "conf.h"
 #include "errlog.h"
 #include "lock.h"
-#include "workers.h"
 
 enum workers_state {
 	WORKERS_NEW,    /* to be started, or being started */
@@ -47,7 +48,7 @@ struct workers_process {
 struct workers_waiter {
 	struct workers_waiter *next;
 	struct workers_pool *pool; /* a reload may change it */
-	sem_t told;
+	pthread_cond_t told;
 	struct workers_process *process;
 	int error; /* it gets none */
 };
@@ -101,19 +102,15 @@ struct workers_pool *workers_find(const struct conf_program *program);
 /* With the lock: a start has come to nothing. */
 void workers_failed(struct workers_pool *pool, int error);
 
-/* With the lock: gives the process to the waiter that is returned, or makes it
- * free (NULL). */
-struct workers_waiter *workers_offer(struct workers_process *p);
+/* With the lock: gives the process to the run that has waited longest, or makes
+ * it free. */
+void workers_offer(struct workers_process *p);
 
-/* Tells the waiter that it has a result.  Called without the lock, if possible:
- * the waiter takes it first of all. */
-void workers_tell(struct workers_waiter *waiter);
+/* Stops the events of its descriptors. */
+void workers_unwatch(struct workers_process *p);
 
 /* Frees a pool without processes. */
 void workers_free_pool(struct workers_pool *pool);
-
-/* Closes its descriptors. */
-void workers_close_all(struct workers_process *p);
 
 /* With the lock: answers all waiters. */
 void workers_refuse(struct workers_pool *pool, int error);

@@ -1,5 +1,5 @@
 /*
- * The keeper's side of the processes: which are started, and how each ends.
+ * The keeper's side of the processes: how each starts, and how it ends.
  *
  * A process that is not needed any more gets SIGTERM, kill_after later SIGKILL,
  * and is given up RUN_GRACE after that, as a program that runs for one request.
@@ -26,12 +26,17 @@
 #include "fault.h"
 #include "log.h"
 #include "progcheck.h"
+#include "run.h"
 #include "run_impl.h"
 #include "spool.h"
+#include "workers.h"
 #include "workers_impl.h"
 
 /* Events that are taken at once. */
 #define EVENTS 32
+
+/* A process has one connection at a time. */
+#define BACKLOG 4
 
 enum rc
 workers_open(void)
@@ -63,6 +68,137 @@ workers_close(void)
 	close(workers_all.epoll);
 	close(workers_all.wake);
 	lock_destroy(&workers_all.lock);
+}
+
+/* --- the start ---------------------------------------------------------- */
+
+/* Makes a listening socket without a name: *address is a descriptor to connect
+ * by.  Returns the socket; -1, errno and why. */
+static int
+open_socket(int *address, char why[RUN_WHY])
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	char folder[PATH_MAX];
+	int fd = -1, dir = -1, error = 0;
+	bool made;
+
+	*address = -1;
+	snprintf(
+	    folder, sizeof(folder), "%s/oncewrap.XXXXXX", spool_default_dir());
+	made = mkdtemp(folder) != NULL;
+	if (!made)
+		goto out;
+	/* By the folder's descriptor: its name may be too long for a socket. */
+	if ((dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)) == -1 ||
+	    (fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) == -1)
+		goto out;
+	snprintf(at.sun_path, sizeof(at.sun_path), "/proc/self/fd/%d/s", dir);
+	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) == -1 ||
+	    listen(fd, BACKLOG) == -1)
+		goto out;
+	*address = openat(dir, "s", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+out:
+	error = errno;
+	if (dir != -1)
+		(void)unlinkat(dir, "s", 0);
+	if (made)
+		(void)rmdir(folder);
+	if (*address == -1 && fd != -1) {
+		close(fd);
+		fd = -1;
+	}
+	if (dir != -1)
+		close(dir);
+	if (fd == -1)
+		(void)progcheck_fail(why, RUN_WHY,
+		    "%s: no socket could be made in this folder (TMPDIR)",
+		    spool_default_dir());
+	errno = error;
+	return fd;
+}
+
+static bool
+watch(struct workers_process *p, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET,
+		.data.ptr = p };
+
+	return epoll_ctl(workers_all.epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* Starts the child.  Returns 0, or an errno value. */
+static int
+start_child(struct workers_process *p, const struct workers_mark *mark,
+    const char **step, char why[RUN_WHY])
+{
+	struct child_spec cs = { .fd = { -1, -1, -1 }, .held = mark->held };
+	struct cgienv env = { 0 };
+	int pipe[2] = { -1, -1 }, error = 0;
+
+	*step = "open";
+	if (cgienv_make_worker(p->program, mark->token, environ, &env) != RC_OK)
+		return ENOMEM;
+	if ((p->listener = open_socket(&p->address, why)) == -1 ||
+	    (cs.fd[0] = fcntl(p->listener, F_DUPFD_CLOEXEC, 3)) == -1 ||
+	    run_open_pipe(pipe) == -1 ||
+	    (cs.fd[2] = fcntl(pipe[1], F_DUPFD_CLOEXEC, 3)) == -1)
+		error = errno;
+	else {
+		cs.envp = env.envp;
+		cs.fd[1] = pipe[1];
+		error = run_spawn(&p->child, p->program, &cs, step, why);
+	}
+	run_close((const int[]){ cs.fd[0], pipe[1], cs.fd[2] }, 3);
+	p->err = pipe[0];
+	cgienv_free(&env);
+	return error;
+}
+
+pid_t
+workers_start(struct workers_process *p, const struct workers_mark *mark)
+{
+	const char *step = "lock";
+	char why[RUN_WHY] = "its lock file could not be made";
+	int error = EIO;
+
+	if (mark != NULL) {
+		*why = '\0';
+		p->lock = mark->lock;
+		error = start_child(p, mark, &step, why);
+	}
+	FAULT(PROCESS_STARTED);
+	if (error == 0 && (!watch(p, p->child.pidfd) || !watch(p, p->err))) {
+		error = errno;
+		step = "watch";
+		child_signal(&p->child, SIGKILL);
+		workers_unwatch(p);
+		(void)child_reap(&p->child);
+	}
+	if (error == 0) {
+		log_event(LOG_INFO, "process-started", NULL,
+		    LOG_S("program", p->program->argv.item[0]),
+		    LOG_I("pid", p->child.pid));
+		return p->child.pid;
+	}
+	error = run_not_started(p->program, step, error, why, NULL);
+	lock_take(&workers_all.lock);
+	p->state = WORKERS_GONE;
+	p->pool->n--;
+	workers_failed(p->pool, error);
+	lock_give(&workers_all.lock);
+	return -1;
+}
+
+void
+workers_ready(struct workers_process *p)
+{
+	lock_take(&workers_all.lock);
+	assert(p->state == WORKERS_NEW);
+	if (p->old || p->exited || !workers_is_wanted(p->pool))
+		p->state = WORKERS_SPENT;
+	else
+		workers_offer(p);
+	lock_give(&workers_all.lock);
 }
 
 /* --- the end ------------------------------------------------------------ */
@@ -98,7 +234,7 @@ reap(struct workers_process *p)
 	/* No process of its group may go on. */
 	child_signal(&p->child, SIGKILL);
 	workers_unwatch(p);
-	status = child_reap(&p->child);
+	status = run_reap(&p->child, false, NULL);
 	workers_log_end(p, pid, status,
 	    p->why != NULL  ? p->why
 		: by_itself ? "it ended by itself"
@@ -123,10 +259,8 @@ end_harder(struct workers_process *p, int64_t now)
 		p->deadline = now + RUN_GRACE;
 		return;
 	}
-	log_event(LOG_ERROR, "handler-left", NULL, LOG_I("pid", p->child.pid),
-	    LOG_S("why", "SIGKILL did not end it"));
 	workers_unwatch(p);
-	child_abandon(&p->child);
+	(void)run_reap(&p->child, true, NULL);
 	p->state = WORKERS_GONE;
 }
 
@@ -186,7 +320,7 @@ forget_gone(struct workers_pool *pool, int64_t *lock)
 		return false;
 	*at = p->next;
 	*lock = p->lock;
-	workers_close_all(p);
+	run_close((const int[]){ p->listener, p->address, p->err }, 3);
 	errlog_end(&p->errlog);
 	errlog_free(&p->errlog);
 	conf_unref(p->conf);

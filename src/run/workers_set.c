@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "workers.h"
 #include "workers_impl.h"
 
 static void
