@@ -54,7 +54,7 @@ uuid_parse(const char *text, unsigned char b[16])
 bool
 uuid_copied(const char *text, char out[UUID_LEN + 1])
 {
-	static const char urn[] = "urn:uuid:", blanks[] = " \t\r\n";
+	static const char urn[] = UUID_URN, blanks[] = " \t\r\n";
 	unsigned char b[16];
 	size_t i;
 
@@ -73,14 +73,6 @@ uuid_copied(const char *text, char out[UUID_LEN + 1])
 	return uuid_parse(out, b);
 }
 
-void
-uuid_format(unsigned char b[16], char out[UUID_LEN + 1])
-{
-	b[6] = (unsigned char)(0x40 | (b[6] & 0x0f));
-	b[8] = (unsigned char)(0x80 | (b[8] & 0x3f));
-	uuid_text(b, out);
-}
-
 /* Not arc4random(): musl does not have it, nor glibc before 2.36. */
 static void
 uuid_fill(void *bytes, size_t n)
@@ -96,7 +88,15 @@ uuid_random(char out[UUID_LEN + 1])
 	unsigned char bytes[16];
 
 	uuid_fill(bytes, sizeof(bytes));
-	uuid_format(bytes, out);
+	bytes[6] = (unsigned char)(0x40 | (bytes[6] & 0x0f));
+	bytes[8] = (unsigned char)(0x80 | (bytes[8] & 0x3f));
+	uuid_text(bytes, out);
+}
+
+void
+uuid_urn(char out[UUID_URN_LEN + 1])
+{
+	uuid_random(stpcpy(out, UUID_URN));
 }
 
 void

@@ -10,9 +10,6 @@
 
 #define UUID_LEN 36
 
-/* Formats 16 random bytes as a UUID, and sets version and variant in them. */
-void uuid_format(unsigned char bytes[16], char out[UUID_LEN + 1]);
-
 /* The text of 16 bytes as they are, and the bytes of a text.  False: it is no
  * UUID, of 36 characters with lower-case digits. */
 void uuid_text(const unsigned char bytes[16], char out[UUID_LEN + 1]);
@@ -23,6 +20,11 @@ bool uuid_parse(const char *text, unsigned char bytes[16]);
 bool uuid_copied(const char *text, char out[UUID_LEN + 1]);
 
 void uuid_random(char out[UUID_LEN + 1]);
+
+/* The same as a name, "urn:uuid:...": of a request in the log. */
+#define UUID_URN     "urn:uuid:"
+#define UUID_URN_LEN (9 + UUID_LEN)
+void uuid_urn(char out[UUID_URN_LEN + 1]);
 
 /* 128 random bits as 32 hexadecimal digits. */
 #define UUID_DIGITS 32

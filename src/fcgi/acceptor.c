@@ -25,9 +25,7 @@
 #include "limit.h"
 #include "log.h"
 
-#include "conn_read.h"
-
-#include "acceptor.h"
+#include "conn.h"
 
 /* Connections accepted in a row before the others are served. */
 #define ACCEPTS 64

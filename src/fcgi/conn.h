@@ -1,6 +1,6 @@
 /*
- * A connection to a web server, and the thread that holds it.  Inner header of
- * mux.
+ * A connection to a web server, and the thread that holds it: for the files of
+ * mux alone.
  *
  *  1. A connection is either parked - on exactly one list of struct mux,
  *     guarded by mux->lock - or held by one thread, which alone touches it:
@@ -102,8 +102,6 @@ struct mux {
 	unsigned streak;   /* rounds that looked at the listening socket only */
 	int64_t resume_at; /* mono; accepting is paused until then, or 0 */
 	int64_t warned_at; /* mono; when a lack of descriptors was logged */
-	unsigned char random[256];
-	size_t random_left;
 	char input[CONN_INPUT];
 	/* by body_link: the connections with in_body, longest first */
 	struct conn_list bodies;
@@ -180,5 +178,41 @@ void conn_wake(struct mux *m);
 
 void conn_lock(struct mux *m);
 void conn_unlock(struct mux *m);
+
+/*
+ * Reads the available input, and parks the connection, hands it to the
+ * workers, or ends it.  The caller leads and holds the connection, and no
+ * longer holds it afterwards.
+ */
+void conn_read(struct conn *c);
+
+/* --- new connections: only the leader calls these ----------------------- */
+
+/* Whether a connection waits to be accepted. */
+bool acceptor_waits(const struct mux *m);
+
+/* Accepts some of the waiting connections and reads from them; returns their
+ * number.  When there is no room it stops watching the socket until
+ * mux->resume_at. */
+unsigned acceptor_run(struct mux *m);
+
+/* Watches the socket again. */
+void acceptor_resume(struct mux *m);
+
+/* Stops watching for good: the socket may be closed afterwards. */
+void acceptor_stop(struct mux *m);
+
+/* --- the end: only the leader calls these ------------------------------- */
+
+/* Whether mux_refuse() or mux_stop() was called. */
+bool mux_is_refusing(struct mux *m);
+
+/* Makes one step towards the end.  True: it made one, so the round is over, as
+ * there may be nothing more to wait for. */
+bool mux_advance(struct mux *m);
+
+/* Closes the parked connections of a list: all, or those that wait for a
+ * request. */
+void mux_close_all(struct mux *m, struct conn_list *list, bool all);
 
 #endif

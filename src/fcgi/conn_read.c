@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "cginame.h"
 #include "fault.h"
@@ -27,7 +26,7 @@
 
 #include "shares.h"
 #include "uuid.h"
-#include "conn_read.h"
+#include "conn.h"
 
 /* Reads in a row from one connection, before the others are served. */
 #define TURNS 8
@@ -39,24 +38,6 @@ enum step {
 	STEP_FINISH,  /* all is sent: close */
 	STEP_DROP     /* close at once; an unexpected end is logged */
 };
-
-/* Makes a version 4 UUID, RFC 9562, section 5.4. */
-static void
-make_instance(struct mux *m, char out[46])
-{
-	unsigned char *r;
-
-	if (m->random_left < 16) {
-		/* getentropy() cannot fail for up to 256 bytes. */
-		if (getentropy(m->random, sizeof(m->random)) == -1)
-			assert(!"getentropy");
-		m->random_left = sizeof(m->random);
-	}
-	m->random_left -= 16;
-	r = m->random + m->random_left;
-	memcpy(out, "urn:uuid:", sizeof("urn:uuid:"));
-	uuid_format(r, out + 9);
-}
 
 static bool
 parse_length(const char *text, uint64_t *out)
@@ -152,7 +133,7 @@ conn_read_begin(struct conn *c)
 	conn_lock(c->mux);
 	x->conf = conf_ref(c->mux->conf);
 	conn_unlock(c->mux);
-	make_instance(c->mux, rq->instance);
+	uuid_urn(rq->instance);
 	x->log.instance = rq->instance;
 	rq->log = &x->log;
 	rq->params = c->fcgi.params;

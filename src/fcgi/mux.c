@@ -30,11 +30,8 @@
 #include "log.h"
 #include "thread.h"
 
-#include "acceptor.h"
 #include "conn.h"
 #include "exchange.h"
-#include "conn_read.h"
-#include "mux_impl.h"
 #include "mux.h"
 
 #define EVENTS 64

@@ -19,11 +19,8 @@
 #include "clock.h"
 #include "limit.h"
 
-#include "acceptor.h"
 #include "conn.h"
-#include "conn_read.h"
 #include "mux.h"
-#include "mux_impl.h"
 
 void
 mux_close_all(struct mux *m, struct conn_list *list, bool all)

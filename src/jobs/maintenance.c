@@ -142,11 +142,11 @@ static enum rc
 make_answer(struct store_outcome *st, const struct conf *conf)
 {
 	struct problem problem;
-	char instance[] = "urn:uuid:01234567-89ab-cdef-0123-456789abcdef";
+	char instance[UUID_URN_LEN + 1];
 	struct buf text;
 	enum rc rc;
 
-	uuid_random(instance + strlen(instance) - UUID_LEN);
+	uuid_urn(instance);
 	memset(&problem, 0, sizeof(problem));
 	problem.code = PROBLEM_REQUEST_EXPIRED;
 	problem.detail = "The request was accepted, "

@@ -61,7 +61,7 @@ struct delivery {
 	const struct effect *effect;
 	struct run_facts facts;
 	struct effect_end end;
-	char instance[48];
+	char instance[UUID_URN_LEN + 1];
 	struct log_request log;
 	char reference[LIMIT_REFERENCE + 1];
 };
@@ -411,8 +411,7 @@ outbox_run(void *self, const struct conf *conf, void *item)
 	try.effect = &p->effect;
 	try.conf = conf_effect_find(conf, p->effect.topic);
 	assert(try.conf != NULL);
-	memcpy(try.instance, "urn:uuid:", sizeof("urn:uuid:"));
-	uuid_random(try.instance + sizeof("urn:uuid:") - 1);
+	uuid_urn(try.instance);
 	try.log.instance = try.instance;
 	try.log.path = p->effect.path;
 	try.log.key = p->effect.key;

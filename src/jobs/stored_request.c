@@ -11,8 +11,6 @@
 #include "uuid.h"
 #include "stored_request.h"
 
-#define URN "urn:uuid:"
-
 /* Cuts NAME=VALUE strings, in place, into params. */
 static enum rc
 cut(struct stored_request *kept)
@@ -58,8 +56,7 @@ stored_request_load(struct store *store, const struct store_identity *identity,
 	rq->path = identity->path;
 	rq->body_state = BODY_WHOLE;
 	rq->body_fd = -1;
-	memcpy(rq->instance, URN, sizeof(URN));
-	uuid_random(rq->instance + strlen(URN));
+	uuid_urn(rq->instance);
 	rq->log = &kept->log;
 	kept->log.instance = rq->instance;
 	kept->log.path = identity->path;
