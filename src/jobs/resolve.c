@@ -97,8 +97,10 @@ resolve_not_executed(struct store_outcome *outcome)
 	    "resolved: it was not executed");
 }
 
-enum rc
-resolve_some(struct store *s, struct store_chosen *keys, size_t n)
+/* Releases n keys, each in a transaction of its own.  On failure it stops;
+ * those that are done stay so. */
+static enum rc
+release_some(struct store *s, struct store_chosen *keys, size_t n)
 {
 	struct store_outcome *outcome;
 	enum rc rc = RC_OK;
@@ -118,3 +120,11 @@ resolve_some(struct store *s, struct store_chosen *keys, size_t n)
 	}
 	return rc;
 }
+
+const struct resolve_act resolve_acts[RESOLVE_NACTS] = {
+	[RESOLVE_RELEASE] = { "not-executed", "released",
+	    RECORD_FAILED_RETRYABLE, { RECORD_UNKNOWN, RECORD_DEAD_LETTER }, 2,
+	    release_some },
+	[RESOLVE_FORGET] = { "forget", "forgotten", RECORD_NONE,
+	    { RECORD_NONE }, 1, store_forget_some },
+};

@@ -41,9 +41,21 @@ bool resolve_completed(const struct conf_route *route, struct spool **text,
  * released, and an accepted request runs again. */
 void resolve_not_executed(struct store_outcome *outcome);
 
-/* The same for n keys, each in a transaction of its own: .done says which were
- * released.  The others have changed, or are in other states.  On failure it
- * stops; those that are done stay so. */
-enum rc resolve_some(struct store *s, struct store_chosen *keys, size_t n);
+/* An act upon all keys that an operator has chosen. */
+struct resolve_act {
+	const char *name;     /* in forms and in the log */
+	const char *done;     /* what the keys are then */
+	enum record_state to; /* RECORD_NONE: they are deleted */
+	/* the states whose keys may be chosen; RECORD_NONE: any but
+	 * in_progress */
+	enum record_state states[2];
+	size_t nstates;
+	/* Acts on n keys, STORE_CHOSEN_MAX at most: .done says on which.  The
+	 * others have changed, or are in other states. */
+	enum rc (*some)(struct store *s, struct store_chosen *keys, size_t n);
+};
+
+enum { RESOLVE_RELEASE, RESOLVE_FORGET, RESOLVE_NACTS };
+extern const struct resolve_act resolve_acts[RESOLVE_NACTS];
 
 #endif

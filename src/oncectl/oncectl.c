@@ -9,9 +9,11 @@
 #include <err.h>
 #include <getopt.h>
 #include <locale.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "conf_text.h"
@@ -20,48 +22,51 @@
 #include "date.h"
 #include "log.h"
 #include "run.h"
+#include "scope.h"
 #include "spool.h"
 #include "store_files.h"
-#include "oncectl_command.h"
+#include "user.h"
 #include "oncectl.h"
 
 /* How long a handler's command waits for a lock of the database (ms). */
 #define HANDLER_WAIT 5000
 
-/* Long options without a letter have numbers above all letters. */
-enum {
-	OPT_JSON = 256,
-	OPT_HELP,
-	OPT_FILTER, /* + the bit of enum oncectl_option */
-};
+/* What an option's value becomes. */
+enum kind { FLAG, TEXT, SPAN, TIME, EMITS, DOCROOTS };
 
-static const struct option options[] = {
-	{ "state", required_argument, NULL, OPT_FILTER + ONCECTL_STATE },
-	{ "scope", required_argument, NULL, OPT_FILTER + ONCECTL_SCOPE },
-	{ "path", required_argument, NULL, OPT_FILTER + ONCECTL_PATH },
-	{ "older", required_argument, NULL, OPT_FILTER + ONCECTL_OLDER },
-	{ "downstream", required_argument, NULL,
-	    OPT_FILTER + ONCECTL_DOWNSTREAM },
-	{ "completed", no_argument, NULL, OPT_FILTER + ONCECTL_COMPLETED },
-	{ "not-executed", no_argument, NULL,
-	    OPT_FILTER + ONCECTL_NOT_EXECUTED },
-	{ "since", required_argument, NULL, OPT_FILTER + ONCECTL_SINCE },
-	{ "until", required_argument, NULL, OPT_FILTER + ONCECTL_UNTIL },
-	{ "peer", required_argument, NULL, OPT_FILTER + ONCECTL_PEER },
-	{ "instance", required_argument, NULL, OPT_FILTER + ONCECTL_INSTANCE },
-	{ "by-scope", no_argument, NULL, OPT_FILTER + ONCECTL_BY_SCOPE },
-	{ "wait", required_argument, NULL, OPT_FILTER + ONCECTL_WAIT },
-	{ "emit", required_argument, NULL, OPT_FILTER + ONCECTL_EMIT },
-	{ "response", no_argument, NULL, OPT_FILTER + ONCECTL_RESPONSE },
-	{ "output", no_argument, NULL, OPT_FILTER + ONCECTL_OUTPUT },
-	{ "docroot", required_argument, NULL, OPT_FILTER + ONCECTL_DOCROOT },
-	{ "grant", required_argument, NULL, OPT_FILTER + ONCECTL_GRANT },
-	{ "to", required_argument, NULL, OPT_FILTER + ONCECTL_TO },
-	{ "yes", no_argument, NULL, OPT_FILTER + ONCECTL_YES },
-	{ "json", no_argument, NULL, OPT_JSON },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ NULL, 0, NULL, 0 },
+#define AT(member) offsetof(struct oncectl, member)
+static const struct filter {
+	const char *name;
+	unsigned bit; /* of enum oncectl_option */
+	enum kind kind;
+	size_t offset; /* in struct oncectl */
+} filters[] = {
+	{ "state", ONCECTL_STATE, TEXT, AT(state) },
+	{ "scope", ONCECTL_SCOPE, TEXT, AT(scope) },
+	{ "path", ONCECTL_PATH, TEXT, AT(path) },
+	{ "older", ONCECTL_OLDER, SPAN, AT(older) },
+	{ "downstream", ONCECTL_DOWNSTREAM, TEXT, AT(downstream) },
+	{ "completed", ONCECTL_COMPLETED, FLAG, 0 },
+	{ "not-executed", ONCECTL_NOT_EXECUTED, FLAG, 0 },
+	{ "since", ONCECTL_SINCE, TIME, AT(since) },
+	{ "until", ONCECTL_UNTIL, TIME, AT(until) },
+	{ "peer", ONCECTL_PEER, TEXT, AT(peer) },
+	{ "instance", ONCECTL_INSTANCE, TEXT, AT(instance) },
+	{ "by-scope", ONCECTL_BY_SCOPE, FLAG, 0 },
+	{ "wait", ONCECTL_WAIT, SPAN, AT(wait) },
+	{ "emit", ONCECTL_EMIT, EMITS, AT(emits) },
+	{ "response", ONCECTL_RESPONSE, FLAG, 0 },
+	{ "output", ONCECTL_OUTPUT, FLAG, 0 },
+	{ "docroot", ONCECTL_DOCROOT, DOCROOTS, AT(docroots) },
+	{ "grant", ONCECTL_GRANT, TEXT, AT(grant) },
+	{ "to", ONCECTL_TO, TEXT, AT(to) },
+	{ "yes", ONCECTL_YES, FLAG, 0 },
 };
+#undef AT
+#define NFILTERS (sizeof(filters) / sizeof(filters[0]))
+
+/* Long options without a letter have numbers above all letters. */
+enum { OPT_JSON = 256, OPT_FILTER };
 
 static int
 refuse_usage(void)
@@ -90,6 +95,63 @@ oncectl_fail(const struct oncectl *ctl, enum rc rc)
 		(void)store_why(ctl->store, rc, why, sizeof(why));
 	warnx("%s: %s", ctl->database, why);
 	return ONCECTL_REFUSED;
+}
+
+/* --- the log -------------------------------------------------------------- */
+
+/* The file is opened for each line, because logrotate(8) may have moved it. */
+
+#define SYSLOG "syslog"
+
+/* The words of the operator's page. */
+static const char *
+result_name(enum rc rc)
+{
+	if (rc == RC_OK)
+		return "done";
+	if (rc == RC_LOST)
+		return "lost";
+	return rc == RC_PENDING ? "pending" : rc_text(rc);
+}
+
+static void
+hand_over(const struct oncectl *ctl, const struct log_request *about,
+    const struct log_value *values, size_t n)
+{
+	const bool known =
+	    ctl->config != NULL && strcmp(ctl->conf->log, "stderr") != 0;
+	const char *target = known ? ctl->conf->log : SYSLOG;
+	static bool said;
+	int error = log_hand(target, "operator", about, values, n);
+
+	if (error == 0 || log_hand(SYSLOG, "operator", about, values, n) == 0)
+		return;
+	if (!said)
+		warnx("the log has no line of this: %s: %s", target,
+		    strerror(error));
+	said = true;
+}
+
+void
+oncectl_log(const struct oncectl *ctl, const struct oncectl_act *act)
+{
+	const char *sudo = getenv("SUDO_USER");
+	struct log_request about = { .path = act->path, .key = act->key };
+	struct log_value values[5];
+	char user[USER_NAME];
+	size_t n = 0;
+
+	user_name(getuid(), user);
+	values[n++] = LOG_S("user", user);
+	if (sudo != NULL && getuid() == 0)
+		values[n++] = LOG_S("sudo_user", sudo);
+	values[n++] = LOG_S("act", act->act);
+	values[n++] = LOG_S("result", result_name(act->rc));
+	if (act->more.name != NULL)
+		values[n++] = act->more;
+	if (act->key != NULL)
+		scope_tag(act->scope, about.scope);
+	hand_over(ctl, act->key != NULL ? &about : NULL, values, n);
 }
 
 /* --- the command line -------------------------------------------------- */
@@ -134,66 +196,41 @@ take_emit(struct oncectl *ctl, char *value)
 }
 
 static bool
-take_filter(struct oncectl *ctl, unsigned option, char *value)
+take_docroot(struct oncectl *ctl, const char *value)
 {
+	if (ctl->ndocroots == ONCECTL_DOCROOTS) {
+		warnx("--docroot: more than %d", ONCECTL_DOCROOTS);
+		return false;
+	}
+	ctl->docroots[ctl->ndocroots++] = value;
+	return true;
+}
+
+static bool
+take_filter(struct oncectl *ctl, const struct filter *f, char *value)
+{
+	void *member = (char *)ctl + f->offset;
 	struct conf_error why;
 
-	ctl->given |= option;
-	switch ((enum oncectl_option)option) {
-	case ONCECTL_STATE:
-		ctl->state = value;
+	ctl->given |= f->bit;
+	switch (f->kind) {
+	case FLAG:
 		return true;
-	case ONCECTL_SCOPE:
-		ctl->scope = value;
+	case TEXT:
+		*(const char **)member = value;
 		return true;
-	case ONCECTL_PATH:
-		ctl->path = value;
-		return true;
-	case ONCECTL_OLDER:
-		if (conf_value_duration(value, 1, INT64_MAX, &ctl->older, &why))
+	case SPAN:
+		if (conf_value_duration(value, f->bit == ONCECTL_WAIT ? 0 : 1,
+			INT64_MAX, member, &why))
 			return true;
-		warnx("--older: %s", why.text);
+		warnx("--%s: %s", f->name, why.text);
 		return false;
-	case ONCECTL_DOWNSTREAM:
-		ctl->downstream = value;
-		return true;
-	case ONCECTL_WAIT:
-		if (conf_value_duration(value, 0, INT64_MAX, &ctl->wait, &why))
-			return true;
-		warnx("--wait: %s", why.text);
-		return false;
-	case ONCECTL_EMIT:
+	case TIME:
+		return read_time(f->name, value, member);
+	case EMITS:
 		return take_emit(ctl, value);
-	case ONCECTL_DOCROOT:
-		if (ctl->ndocroots == ONCECTL_DOCROOTS) {
-			warnx("--docroot: more than %d", ONCECTL_DOCROOTS);
-			return false;
-		}
-		ctl->docroots[ctl->ndocroots++] = value;
-		return true;
-	case ONCECTL_GRANT:
-		ctl->grant = value;
-		return true;
-	case ONCECTL_TO:
-		ctl->to = value;
-		return true;
-	case ONCECTL_SINCE:
-		return read_time("since", value, &ctl->since);
-	case ONCECTL_UNTIL:
-		return read_time("until", value, &ctl->until);
-	case ONCECTL_PEER:
-		ctl->peer = value;
-		return true;
-	case ONCECTL_INSTANCE:
-		ctl->instance = value;
-		return true;
-	case ONCECTL_COMPLETED:
-	case ONCECTL_NOT_EXECUTED:
-	case ONCECTL_BY_SCOPE:
-	case ONCECTL_RESPONSE:
-	case ONCECTL_OUTPUT:
-	case ONCECTL_YES:
-		return true;
+	case DOCROOTS:
+		return take_docroot(ctl, value);
 	}
 	assert(!"an option that is in no table");
 	return false;
@@ -223,15 +260,23 @@ is_whole_name(char **argv, const struct option *found)
 static int
 take_options(struct oncectl *ctl, int argc, char **argv, bool *help)
 {
+	struct option options[NFILTERS + 3] = {
+		[NFILTERS] = { "json", no_argument, NULL, OPT_JSON },
+		[NFILTERS + 1] = { "help", no_argument, NULL, 'h' },
+	};
 	int c, at = -1;
 
+	for (size_t i = 0; i < NFILTERS; i++)
+		options[i] = (struct option){ filters[i].name,
+			filters[i].kind != FLAG ? required_argument
+						: no_argument,
+			NULL, OPT_FILTER };
 	*help = false;
 	/* getopt_long() moves arguments behind the options, in any order of
 	 * the command line; "--" ends the options. */
 	while ((c = getopt_long(argc, argv, "hVd:f:", options, &at)) != -1) {
 		if (at != -1 && !is_whole_name(argv, &options[at]))
 			return ONCECTL_USAGE;
-		at = -1;
 		switch (c) {
 		case 'V':
 			puts(PACKAGE_STRING);
@@ -246,17 +291,16 @@ take_options(struct oncectl *ctl, int argc, char **argv, bool *help)
 			ctl->json = true;
 			break;
 		case 'h':
-		case OPT_HELP:
 			*help = true;
 			break;
 		case '?':
 			return refuse_usage();
 		default:
-			assert(c > OPT_FILTER);
-			if (!take_filter(
-				ctl, (unsigned)(c - OPT_FILTER), optarg))
+			assert(c == OPT_FILTER);
+			if (!take_filter(ctl, &filters[at], optarg))
 				return ONCECTL_USAGE;
 		}
+		at = -1;
 	}
 	ctl->arg = argv + optind;
 	ctl->nargs = argc - optind;

@@ -6,8 +6,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
+#include <cJSON.h>
+
+#include "log.h"
 #include "record.h"
+#include "spool.h"
 #include "store_operator.h"
 
 /* Exit statuses. */
@@ -50,6 +55,11 @@ enum oncectl_option {
 #define ONCECTL_WHICH \
 	(ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_DOWNSTREAM | ONCECTL_INSTANCE)
 
+/* The options that choose keys; one of them is enough to act on many. */
+#define ONCECTL_MANY                                                    \
+	(ONCECTL_STATE | ONCECTL_SCOPE | ONCECTL_PATH | ONCECTL_OLDER | \
+	    ONCECTL_PEER)
+
 struct oncectl {
 	const char *database; /* -d */
 	const char *config;   /* -f */
@@ -79,6 +89,32 @@ struct oncectl {
 	const struct conf *conf; /* of -f, or the defaults */
 };
 
+/* --- the table of subcommands -------------------------------------------- */
+
+/* What a subcommand needs before it runs. */
+enum oncectl_needs {
+	ONCECTL_NEEDS_STORE, /* an open store: ctl->store */
+	ONCECTL_NEEDS_NAME,  /* the database's name: ctl->database */
+	ONCECTL_NEEDS_CONFIG /* ctl->conf alone */
+};
+
+struct oncectl_command {
+	const char *name;
+	const char *usage; /* its arguments and options */
+	const char *help;  /* what it does, in lines that end in \n */
+	int max_args;
+	enum oncectl_needs needs;
+	unsigned options; /* those it takes, of enum oncectl_option */
+	int (*run)(struct oncectl *);
+};
+
+/* NULL: there is no such subcommand. */
+const struct oncectl_command *oncectl_command_find(const char *name);
+
+/* Print on stdout: the usage of all subcommands, or the help for one. */
+void oncectl_command_list(void);
+void oncectl_command_help(const struct oncectl_command *c);
+
 /* Subcommands; each returns an exit status. */
 int oncectl_ls(struct oncectl *ctl);
 int oncectl_show(struct oncectl *ctl);
@@ -107,9 +143,6 @@ oncectl_store_options(const struct oncectl *ctl, struct store_options *options);
  * there is no such state. */
 bool oncectl_filter(const struct oncectl *ctl, struct store_filter *filter);
 
-/* Prints the effects that --since lets through, as export does. */
-enum rc oncectl_outbox_export(struct oncectl *ctl);
-
 /* Subcommands for handlers; they open no store. */
 int oncectl_checkpoint(struct oncectl *ctl);
 int oncectl_emit(struct oncectl *ctl);
@@ -118,7 +151,78 @@ int oncectl_respond(struct oncectl *ctl);
 /* The CGI program that hands its request to oncewrap's socket. */
 int oncectl_cgi(struct oncectl *ctl);
 
+/* Prints the effects that --since lets through, as export does. */
+int oncectl_outbox_export(struct oncectl *ctl);
+
+/* --- what subcommands share ----------------------------------------------- */
+
 /* Prints "oncectl: <database>: why" on stderr; returns ONCECTL_REFUSED. */
 int oncectl_fail(const struct oncectl *ctl, enum rc rc);
+
+/* The same for a change, which may have been made all the same.  where: the
+ * command that tells. */
+int
+oncectl_change_failed(const struct oncectl *ctl, enum rc rc, const char *where);
+
+/* An act that the store was asked for; what is not named is left out. */
+struct oncectl_act {
+	const char *act;
+	enum rc rc; /* what came of it */
+	const char *scope, *path, *key;
+	struct log_value more; /* a number besides */
+};
+
+#define ONCECTL_ACT_OF(row) \
+	.scope = (row)->scope, .path = (row)->path, .key = (row)->key
+
+/*
+ * Hands the line "operator" to the daemon's log, if -f names a file and it can
+ * be written; else to syslog.  Where that fails too, stderr says so once, and
+ * the act stands.
+ */
+void oncectl_log(const struct oncectl *ctl, const struct oncectl_act *act);
+
+/* Input: a response, or other data.  .name is set before. */
+struct oncectl_input {
+	struct spool *spool; /* the first max bytes */
+	uint64_t length;     /* of the whole input */
+	const char *name;    /* the file's name; NULL: standard input */
+};
+
+/* Prints "oncectl: standard input: why" on stderr; returns false. */
+bool oncectl_input_bad(const struct oncectl_input *in, const char *why);
+
+/* Reads all of it, and keeps max bytes.  False: reading failed; the reason was
+ * printed. */
+bool oncectl_input_read(struct oncectl_input *in, uint64_t max);
+void oncectl_input_free(struct oncectl_input *in);
+
+/* --- keys ----------------------------------------------------------------- */
+
+/* Makes an object with scope, path and key, or with all that is known. */
+cJSON *oncectl_row_identity(const struct record *r);
+cJSON *oncectl_row_object(const struct oncectl *ctl, const struct record *r);
+
+/* Prints all that is known as lines of text. */
+void oncectl_row_lines(const struct oncectl *ctl, const struct record *r);
+
+/* Begins a list of such rows, and prints one: see oncectl_print_table(). */
+struct oncectl_table;
+struct oncectl_table *oncectl_row_table(FILE *file);
+void oncectl_row_print(const struct oncectl *ctl, struct oncectl_table *table,
+    const struct record *r);
+
+/* "key K of scope S", for a terminal; the caller frees it. */
+char *oncectl_row_name(const struct record *r);
+
+/* Whether the arguments and options name one key. */
+bool oncectl_row_is_named(const struct oncectl *ctl);
+
+/*
+ * Finds the one key that the arguments and options name.  Returns -1 and *row,
+ * which the caller frees, or the exit status, after printing that there is no
+ * such key or that there are several.
+ */
+int oncectl_row_find(struct oncectl *ctl, struct record *row);
 
 #endif

@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "oncectl_print.h"
 #include "route.h"
 #include "oncectl.h"
+#include "oncectl_print.h"
 
 /* Folders below the document root. */
 #define DEPTH 64
@@ -44,7 +44,7 @@ static const struct oncectl_column columns[] = {
 
 struct audit {
 	struct oncectl *ctl;
-	struct oncectl_table *table; /* NULL: JSON */
+	struct oncectl_table *table;
 	size_t found;
 	bool failed; /* something could not be looked at */
 	bool open;   /* there may be programs that were not looked for */
@@ -85,16 +85,8 @@ why_open(const struct conf_route *route)
 static void
 audit_report(struct audit *a, const struct finding *f)
 {
-	cJSON *o;
-
 	a->found++;
-	if (a->table != NULL) {
-		oncectl_print_row(a->table, f);
-		return;
-	}
-	o = oncectl_print_object();
-	oncectl_print_members(o, columns, NCOLUMNS, f);
-	oncectl_print_json(o);
+	oncectl_print_row(a->table, f);
 }
 
 /* Looks at a route, or at the defaults. */
@@ -309,8 +301,8 @@ oncectl_audit(struct oncectl *ctl)
 		warnx("audit: needs a configuration: -f");
 		return ONCECTL_USAGE;
 	}
-	if (!ctl->json)
-		a.table = oncectl_print_table(stdout, columns, NCOLUMNS);
+	a.table =
+	    oncectl_print_table(ctl->json ? NULL : stdout, columns, NCOLUMNS);
 	look_at_routes(&a);
 	for (size_t i = 0; i < ctl->ndocroots; i++)
 		look_at_root(&a, ctl->docroots[i]);

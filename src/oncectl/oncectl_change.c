@@ -1,7 +1,7 @@
 /*
- * Changes of a key by an operator, and oncectl resolve: an operator, or the
- * program of a webhook, settles a key with an outcome that oncewrap does not
- * know.
+ * oncectl resolve and forget, of one key or of all that the options choose.  An
+ * operator, or the program of a webhook, settles a key with an outcome that
+ * oncewrap does not know.
  *
  * A refusal names the state that forbids the change.  The store alone decides,
  * in the transaction that makes the change; the lookup before it only makes
@@ -10,22 +10,23 @@
 #include "config.h"
 
 #include <err.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "limit.h"
-#include "oncectl.h"
-#include "oncectl_answer.h"
-#include "oncectl_log.h"
-#include "oncectl_many.h"
-#include "oncectl_print.h"
-#include "oncectl_row.h"
 #include "resolve.h"
 #include "route.h"
-#include "oncectl_change.h"
+#include "words.h"
+#include "oncectl.h"
+#include "oncectl_print.h"
 
-void
-oncectl_change_print(const struct oncectl *ctl, const struct record *row,
+/* --- what it did ---------------------------------------------------------- */
+
+/* Prints "key K of scope S: was -> text", or an object; to is the new state,
+ * RECORD_NONE for a key that is deleted. */
+static void
+change_print(const struct oncectl *ctl, const struct record *row,
     const char *text, enum record_state to)
 {
 	char *name;
@@ -38,33 +39,11 @@ oncectl_change_print(const struct oncectl *ctl, const struct record *row,
 		free(name);
 		return;
 	}
-	o = oncectl_print_object();
-	oncectl_print_json_text(o, "scope", row->scope);
-	oncectl_print_json_text(o, "path", row->path);
-	oncectl_print_json_text(o, "key", row->key);
+	o = oncectl_row_identity(row);
 	oncectl_print_json_text(o, "from", record_state_name(row->state));
 	oncectl_print_json_text(
 	    o, "to", to != RECORD_NONE ? record_state_name(to) : NULL);
 	oncectl_print_json(o);
-}
-
-int
-oncectl_change_lost(struct oncectl *ctl, struct record *row,
-    int (*refuse)(const struct record *, enum record_state before))
-{
-	const enum record_state before = row->state;
-	char *name = oncectl_row_name(row);
-	enum rc rc = oncectl_row_again(ctl, row);
-	int status = ONCECTL_REFUSED;
-
-	if (rc == RC_OK)
-		status = refuse(row, before);
-	else if (rc == RC_NOTFOUND)
-		warnx("%s is gone", name);
-	else
-		status = oncectl_fail(ctl, rc);
-	free(name);
-	return status;
 }
 
 /* Of another failure the store says that nothing was changed. */
@@ -84,114 +63,375 @@ oncectl_change_failed(const struct oncectl *ctl, enum rc rc, const char *where)
 	return ONCECTL_REFUSED;
 }
 
-/* Fills in the outcome with the response on standard input. */
-static bool
-read_completed(const struct conf_route *rule, struct store_outcome *st)
+static void
+change_log(const struct oncectl *ctl, const struct record *row, const char *act,
+    enum rc rc)
 {
-	struct oncectl_input given = { NULL, 0, NULL };
-	char why[RESOLVE_WHY];
-	bool good;
+	oncectl_log(ctl,
+	    &(struct oncectl_act){ ONCECTL_ACT_OF(row), .act = act, .rc = rc });
+}
 
-	good = oncectl_answer_read(&given, rule->max_response + LIMIT_HEAD);
-	if (good &&
-	    !resolve_completed(rule, &given.spool, given.length, st, why))
-		good = oncectl_answer_bad(why);
-	oncectl_answer_free(&given);
-	return good;
+/* --- one key -------------------------------------------------------------- */
+
+static const struct resolve_act *const forget = &resolve_acts[RESOLVE_FORGET];
+
+/* Why its state forbids the change; NULL: it does not. */
+static const char *
+why_not(const struct oncectl *ctl, const struct resolve_act *act,
+    const struct record *row)
+{
+	if (row->state == RECORD_IN_PROGRESS &&
+	    store_owner_is_dead(ctl->store, row->owner))
+		return "its process is gone: \"oncectl sweep\" settles it, or "
+		       "says what it waits for";
+	if (act != forget)
+		return resolve_refusal(row->state);
+	return row->state == RECORD_IN_PROGRESS
+	    ? "it cannot be forgotten while it runs"
+	    : NULL;
 }
 
 static int
-refuse_resolve(const struct record *row, enum record_state before)
+change_refuse(const struct record *row, const char *why)
 {
-	const char *why = resolve_refusal(row->state);
 	char *name = oncectl_row_name(row);
 
-	(void)before;
-	warnx("%s is %s: %s", name, record_state_name(row->state),
-	    why != NULL ? why : "it changed meanwhile; say it again");
+	warnx("%s is %s: %s", name, record_state_name(row->state), why);
 	free(name);
 	return ONCECTL_REFUSED;
 }
 
+/* The store refused the change: another process has changed the key first, or a
+ * lease holds it.  Reads the key again to say which. */
 static int
-settle_write(
-    struct oncectl *ctl, struct record *row, struct store_outcome **outcome)
+change_lost(
+    struct oncectl *ctl, const struct resolve_act *act, struct record *row)
 {
-	const enum record_state to = (*outcome)->state;
-	const bool keep = (*outcome)->keep;
+	char *name = oncectl_row_name(row);
+	const int64_t id = row->id;
+	const char *why;
+	int status = ONCECTL_REFUSED;
 	enum rc rc;
 
-	rc = store_resolve_by_operator(
-	    ctl->store, row->id, row->attempt, outcome);
-	oncectl_log(ctl,
-	    &(struct oncectl_act){ ONCECTL_ACT_OF(row),
-		.act = to == RECORD_COMPLETED ? "completed" : "not-executed",
-		.rc = rc });
+	record_free(row);
+	rc = store_browse_key(ctl->store, id, row, NULL);
+	if (rc == RC_OK) {
+		why = why_not(ctl, act, row);
+		change_refuse(row,
+		    why != NULL ? why : "it changed meanwhile; say it again");
+	} else if (rc == RC_NOTFOUND)
+		warnx("%s is gone", name);
+	else
+		status = oncectl_fail(ctl, rc);
+	free(name);
+	return status;
+}
+
+/* Fills in the outcome with the response on standard input. */
+static bool
+read_completed(const struct oncectl *ctl, const struct record *row,
+    struct store_outcome *st)
+{
+	const struct conf_route *rule = route_find(ctl->conf, row->path);
+	struct oncectl_input given = { NULL, 0, NULL };
+	char why[RESOLVE_WHY];
+	bool good;
+
+	good = oncectl_input_read(&given, rule->max_response + LIMIT_HEAD);
+	if (good &&
+	    !resolve_completed(rule, &given.spool, given.length, st, why))
+		good = oncectl_input_bad(&given, why);
+	oncectl_input_free(&given);
+	return good;
+}
+
+static int
+change_one(
+    struct oncectl *ctl, const struct resolve_act *act, struct record *row)
+{
+	const bool completed = (ctl->given & ONCECTL_COMPLETED) != 0;
+	const char *why = why_not(ctl, act, row);
+	struct store_outcome *st = NULL;
+	enum record_state to = completed ? RECORD_COMPLETED : act->to;
+	bool keep = true;
+	enum rc rc;
+
+	if (why != NULL)
+		return change_refuse(row, why);
+	if (act != forget && (st = store_outcome_new(ctl->store)) == NULL)
+		return oncectl_fail(ctl, RC_NOMEM);
+	if (completed && !read_completed(ctl, row, st)) {
+		store_outcome_free(st);
+		return ONCECTL_REFUSED;
+	}
+	if (st == NULL)
+		rc = store_forget(ctl->store, row->id, row->state);
+	else {
+		if (!completed)
+			resolve_not_executed(st);
+		keep = !completed || st->keep;
+		rc = store_resolve_by_operator(
+		    ctl->store, row->id, row->attempt, &st);
+		store_outcome_free(st);
+	}
+	change_log(ctl, row, completed ? "completed" : act->name, rc);
 	if (rc == RC_LOST)
-		return oncectl_change_lost(ctl, row, refuse_resolve);
+		return change_lost(ctl, act, row);
 	if (rc != RC_OK)
 		return oncectl_change_failed(ctl, rc, "show");
-	oncectl_change_print(ctl, row, record_state_name(to), to);
-	if (to == RECORD_COMPLETED && !keep)
+	change_print(ctl, row,
+	    to != RECORD_NONE ? record_state_name(to) : act->done, to);
+	if (!keep)
 		warnx("the answer cannot be kept for replay: a retry is told "
 		      "response-not-kept");
 	return ONCECTL_DONE;
 }
 
 static int
-settle_resolve(struct oncectl *ctl, struct record *row)
+change_named(struct oncectl *ctl, const struct resolve_act *act)
 {
-	const struct conf_route *rule = route_find(ctl->conf, row->path);
-	struct store_outcome *st;
-	int status = ONCECTL_REFUSED;
-	char *name;
+	struct record row;
+	int status = oncectl_row_find(ctl, &row);
 
-	if (row->state == RECORD_IN_PROGRESS &&
-	    store_owner_is_dead(ctl->store, row->owner)) {
-		name = oncectl_row_name(row);
-		warnx("%s is in_progress, by a process that is gone: "
-		      "\"oncectl sweep\" settles it, or says what it waits for",
-		    name);
-		free(name);
-		return ONCECTL_REFUSED;
-	}
-	if (resolve_refusal(row->state) != NULL)
-		return refuse_resolve(row, row->state);
-	st = store_outcome_new(ctl->store);
-	if (st == NULL)
-		return oncectl_fail(ctl, RC_NOMEM);
-	if ((ctl->given & ONCECTL_COMPLETED) == 0)
-		resolve_not_executed(st);
-	if ((ctl->given & ONCECTL_COMPLETED) == 0 || read_completed(rule, st))
-		status = settle_write(ctl, row, &st);
-	store_outcome_free(st);
+	if (status != -1)
+		return status;
+	status = change_one(ctl, act, &row);
+	record_free(&row);
 	return status;
 }
+
+/* --- many keys ------------------------------------------------------------ */
+
+struct many {
+	struct oncectl *ctl;
+	const struct resolve_act *act;
+	struct store_filter filter;
+	struct store_chosen *keys;
+	size_t n, room;
+	size_t runs; /* in progress: they stay */
+	size_t done;
+};
+
+static enum rc
+many_add(struct many *m, const struct record *r)
+{
+	const size_t room = m->room != 0 ? 2 * m->room : 1024;
+	struct store_chosen *more;
+
+	if (m->n == m->room) {
+		more = realloc(m->keys, room * sizeof(*more));
+		if (more == NULL)
+			return RC_NOMEM;
+		m->keys = more;
+		m->room = room;
+	}
+	m->keys[m->n++] = (struct store_chosen){
+		.id = r->id, .attempt = r->attempt, .from = r->state
+	};
+	return RC_OK;
+}
+
+/* Adds the keys that the filter finds. */
+static enum rc
+many_find(struct many *m)
+{
+	struct store_cursor *cursor = NULL;
+	struct record row;
+	enum rc rc;
+
+	rc = store_list(m->ctl->store, &m->filter, &cursor);
+	while (rc == RC_OK && (rc = store_list_next(cursor, &row)) == RC_OK) {
+		if (row.state == RECORD_IN_PROGRESS)
+			m->runs++;
+		else
+			rc = many_add(m, &row);
+		record_free(&row);
+	}
+	store_list_free(cursor);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+static enum rc
+many_count(struct many *m)
+{
+	enum rc rc = RC_OK;
+
+	if (m->filter.state != RECORD_NONE)
+		return many_find(m);
+	for (size_t i = 0; i < m->act->nstates && rc == RC_OK; i++) {
+		m->filter.state = m->act->states[i];
+		rc = many_find(m);
+	}
+	return rc;
+}
+
+/* Whether the operator answers with a line that begins with y or Y. */
+static bool
+many_ask(const struct many *m)
+{
+	int first, next;
+
+	fflush(stdout);
+	fprintf(stderr, "%s %zu %s", m->ctl->command, m->n,
+	    PLURAL(m->n, "key", "keys"));
+	if (m->act != forget)
+		fputs(" as not executed", stderr);
+	if (m->runs > 0)
+		fprintf(stderr, " (%zu in progress %s)", m->runs,
+		    PLURAL(m->runs, "stays", "stay"));
+	fputs("? [y/N] ", stderr);
+	first = next = getchar();
+	while (next != '\n' && next != EOF)
+		next = getchar();
+	/* An answer without a line's end is none: the input broke off. */
+	if (next == EOF)
+		fputc('\n', stderr);
+	return next == '\n' && (first == 'y' || first == 'Y');
+}
+
+/* The act on a key is over. */
+static void
+many_tell(struct many *m, const struct store_chosen *key,
+    const struct record *row, enum rc rc)
+{
+	if (key->done)
+		m->done++;
+	if (row->id == 0)
+		return;
+	if (key->done)
+		rc = RC_OK;
+	else if (rc == RC_OK)
+		rc = RC_LOST;
+	change_log(m->ctl, row, m->act->name, rc);
+	if (key->done && m->ctl->json)
+		change_print(m->ctl, row, m->act->done, m->act->to);
+}
+
+/* Acts on n keys from that one on. */
+static enum rc
+many_some(struct many *m, struct store_chosen *keys, size_t n)
+{
+	struct store *store = m->ctl->store;
+	struct record rows[STORE_CHOSEN_MAX];
+	enum rc rc = RC_OK;
+
+	memset(rows, 0, sizeof(rows));
+	for (size_t i = 0; i < n && rc == RC_OK; i++) {
+		rc = store_browse_key(store, keys[i].id, &rows[i], NULL);
+		if (rc == RC_NOTFOUND) /* the store sees that, too */
+			rc = RC_OK;
+	}
+	if (rc == RC_OK)
+		rc = m->act->some(store, keys, n);
+	for (size_t i = 0; i < n; i++) {
+		many_tell(m, &keys[i], &rows[i], rc);
+		record_free(&rows[i]);
+	}
+	return rc;
+}
+
+static int
+many_do(struct many *m)
+{
+	const size_t most = STORE_CHOSEN_MAX;
+	struct oncectl *ctl = m->ctl;
+	size_t n, left;
+	enum rc rc = RC_OK;
+
+	for (size_t i = 0; i < m->n && rc == RC_OK; i += n) {
+		n = m->n - i < most ? m->n - i : most;
+		rc = many_some(m, &m->keys[i], n);
+	}
+	if (!ctl->json)
+		printf("%zu %s %s\n", m->done, PLURAL(m->done, "key", "keys"),
+		    m->act->done);
+	if (rc != RC_OK && m->done > 0)
+		return oncectl_fail(ctl, rc);
+	if (rc != RC_OK)
+		return oncectl_change_failed(ctl, rc, "ls");
+	left = m->n - m->done;
+	if (left > 0)
+		warnx("%zu changed meanwhile, and %s", left,
+		    PLURAL(left, "stays", "stay"));
+	if (m->runs > 0)
+		warnx("%zu in progress %s", m->runs,
+		    PLURAL(m->runs, "stays", "stay"));
+	return ONCECTL_DONE;
+}
+
+/* Whether keys of the state that is chosen may be acted on. */
+static bool
+many_suits(const struct many *m)
+{
+	const enum record_state state = m->filter.state;
+	bool suits = state == RECORD_NONE;
+
+	for (size_t i = 0; i < m->act->nstates; i++)
+		suits = suits || m->act->states[i] == state ||
+		    (m->act->states[i] == RECORD_NONE &&
+			state != RECORD_IN_PROGRESS);
+	if (!suits)
+		warnx("%s: a key that is %s cannot be %s", m->ctl->command,
+		    record_state_name(state), m->act->done);
+	return suits;
+}
+
+/*
+ * Counts the keys first, and asks the operator.  What was counted is what is
+ * acted on: the numbers of the rows are kept, and the store looks at each row
+ * again, because a key may have changed while the question waited.
+ */
+static int
+change_many(struct oncectl *ctl, const struct resolve_act *act)
+{
+	struct many m = { .ctl = ctl, .act = act };
+	int status = ONCECTL_DONE;
+	enum rc rc;
+
+	if (!oncectl_filter(ctl, &m.filter))
+		return ONCECTL_USAGE;
+	if (!many_suits(&m))
+		return ONCECTL_REFUSED;
+	rc = many_count(&m);
+	if (rc != RC_OK)
+		status = oncectl_fail(ctl, rc);
+	else if (m.n > 0 && (ctl->given & ONCECTL_YES) == 0 && !many_ask(&m)) {
+		warnx("%s: no key was %s", ctl->command, act->done);
+		status = ONCECTL_REFUSED;
+	} else
+		status = many_do(&m);
+	free(m.keys);
+	return status;
+}
+
+/* --- the commands --------------------------------------------------------- */
 
 int
 oncectl_resolve(struct oncectl *ctl)
 {
-	static const struct oncectl_many many = { "not-executed", "released",
-		RECORD_FAILED_RETRYABLE, { RECORD_UNKNOWN, RECORD_DEAD_LETTER },
-		2, resolve_some };
 	const unsigned both = ONCECTL_COMPLETED | ONCECTL_NOT_EXECUTED;
-	struct record row;
-	int status;
+	const struct resolve_act *release = &resolve_acts[RESOLVE_RELEASE];
 
 	if ((ctl->given & both) == 0 || (ctl->given & both) == both) {
 		warnx("resolve: say --completed or --not-executed");
 		return ONCECTL_USAGE;
 	}
-	if (!oncectl_row_is_named(ctl) && (ctl->given & ONCECTL_MANY) != 0) {
-		if ((ctl->given & ONCECTL_NOT_EXECUTED) != 0)
-			return oncectl_many(ctl, &many);
-		warnx("resolve: --completed is said of one key: name it");
-		return ONCECTL_USAGE;
-	}
-	status = oncectl_row_find(ctl, &row);
-	if (status != -1)
-		return status;
-	status = settle_resolve(ctl, &row);
-	record_free(&row);
-	return status;
+	if (oncectl_row_is_named(ctl) || (ctl->given & ONCECTL_MANY) == 0)
+		return change_named(ctl, release);
+	if ((ctl->given & ONCECTL_NOT_EXECUTED) != 0)
+		return change_many(ctl, release);
+	warnx("resolve: --completed is said of one key: name it");
+	return ONCECTL_USAGE;
+}
+
+int
+oncectl_forget(struct oncectl *ctl)
+{
+	if (oncectl_row_is_named(ctl))
+		return change_named(ctl, forget);
+	if ((ctl->given & ONCECTL_MANY) != 0)
+		return change_many(ctl, forget);
+	warnx("forget: name a KEY, --downstream or --instance, or which keys "
+	      "by --state, --scope, --path, --older and --peer");
+	return ONCECTL_USAGE;
 }

@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "oncectl_many.h"
-#include "oncectl_command.h"
+#include "oncectl.h"
 
 #define KEY_OR_UUID                                        \
 	"KEY [--scope S] [--path P] | --downstream UUID\n" \

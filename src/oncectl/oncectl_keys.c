@@ -14,10 +14,9 @@
 
 #include <openssl/evp.h>
 
+#include "route.h"
 #include "oncectl.h"
 #include "oncectl_print.h"
-#include "route.h"
-#include "oncectl_row.h"
 
 /* Bytes of a body that are written, or encoded, at a time; a multiple of 3. */
 #define PIECE 49152
@@ -143,16 +142,12 @@ json_fields(const struct response *r)
 static enum rc
 response_print_json(const struct record *row, const struct response *r)
 {
-	cJSON *o = oncectl_print_object();
 	char *body = response_base64(r->body, r->body_len);
+	cJSON *o;
 
-	if (body == NULL) {
-		cJSON_Delete(o);
+	if (body == NULL)
 		return RC_NOMEM;
-	}
-	oncectl_print_json_text(o, "scope", row->scope);
-	oncectl_print_json_text(o, "path", row->path);
-	oncectl_print_json_text(o, "key", row->key);
+	o = oncectl_row_identity(row);
 	oncectl_print_json_number(o, "status", r->status);
 	oncectl_print_json_object(o, "fields", json_fields(r));
 	oncectl_print_json_text(o, "body_base64", body);
@@ -262,10 +257,7 @@ output_print_json(const struct record *row, const struct store_output *output)
 
 	if (bytes == NULL)
 		return RC_NOMEM;
-	o = oncectl_print_object();
-	oncectl_print_json_text(o, "scope", row->scope);
-	oncectl_print_json_text(o, "path", row->path);
-	oncectl_print_json_text(o, "key", row->key);
+	o = oncectl_row_identity(row);
 	oncectl_print_json_number(o, "attempt", output->attempt);
 	add_number_or_null(o, "exit", output->exit_status, -1);
 	add_number_or_null(o, "signal", output->signal, 0);
@@ -349,12 +341,12 @@ row_print(struct oncectl *ctl, const struct record *row)
 
 /* --- the subcommands ------------------------------------------------------ */
 
-/* Prints all keys that the filter lets through: JSON, or a table. */
+/* Prints all keys that the filter lets through, to a table or as objects. */
 static int
 keys_print_all(
-    struct oncectl *ctl, const struct store_filter *filter, bool as_json)
+    struct oncectl *ctl, const struct store_filter *filter, FILE *file)
 {
-	struct oncectl_table *table = NULL;
+	struct oncectl_table *table;
 	struct store_cursor *cursor = NULL;
 	struct record row;
 	enum rc rc;
@@ -362,13 +354,9 @@ keys_print_all(
 	rc = store_list(ctl->store, filter, &cursor);
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
-	if (!as_json)
-		table = oncectl_row_table(stdout);
+	table = oncectl_row_table(file);
 	while ((rc = store_list_next(cursor, &row)) == RC_OK) {
-		if (as_json)
-			oncectl_print_json(oncectl_row_object(ctl, &row));
-		else
-			oncectl_row_print(ctl, table, &row);
+		oncectl_row_print(ctl, table, &row);
 		record_free(&row);
 	}
 	oncectl_print_table_free(table);
@@ -412,23 +400,16 @@ oncectl_ls(struct oncectl *ctl)
 
 	if (!oncectl_filter(ctl, &filter))
 		return ONCECTL_USAGE;
-	return keys_print_all(ctl, &filter, ctl->json);
+	return keys_print_all(ctl, &filter, ctl->json ? NULL : stdout);
 }
 
 int
 oncectl_export(struct oncectl *ctl)
 {
-	struct store_filter filter;
-	enum rc rc;
-	int status;
+	const struct store_filter filter = { .since = ctl->since };
+	const int status = keys_print_all(ctl, &filter, NULL);
 
-	memset(&filter, 0, sizeof(filter));
-	filter.since = ctl->since;
-	status = keys_print_all(ctl, &filter, true);
-	if (status != ONCECTL_DONE)
-		return status;
-	rc = oncectl_outbox_export(ctl);
-	return rc == RC_OK ? ONCECTL_DONE : oncectl_fail(ctl, rc);
+	return status == ONCECTL_DONE ? oncectl_outbox_export(ctl) : status;
 }
 
 int

@@ -13,16 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "oncectl_print.h"
-#include "oncectl_change.h"
-#include "oncectl_log.h"
 #include "oncectl.h"
+#include "oncectl_print.h"
 
 /* --- one effect --------------------------------------------------------- */
 
 /* An effect as it is shown. */
 struct shown {
 	struct effect e;
+	const char *type; /* of the object in an export */
 	const char *reference;
 	int64_t next_at; /* wall clock */
 };
@@ -31,6 +30,9 @@ struct shown {
 #define AT(member) offsetof(struct shown, member)
 /* In a table the columns that may be long stand on the right. */
 static const struct oncectl_column columns[] = {
+	/* in exports only */
+	{ "type", NULL, 0, AT(type), ONCECTL_TEXT },
+	/* NLISTED columns, in lists too */
 	{ "id", "ID", 1, IN(id), ONCECTL_NUMBER },
 	{ "key", "KEY", 8, IN(key), ONCECTL_TEXT },
 	{ "scope", "SCOPE", 6, IN(scope), ONCECTL_TEXT },
@@ -41,7 +43,7 @@ static const struct oncectl_column columns[] = {
 	{ "next_at", "NEXT", 4, AT(next_at), ONCECTL_TIME },
 	{ "reference", NULL, 0, AT(reference), ONCECTL_TEXT },
 	{ "last_error", "LAST ERROR", 9, IN(last_error), ONCECTL_TEXT },
-	/* the columns from here on are in exports only */
+	/* in exports only */
 	{ "effect_key", NULL, 0, IN(effect_key), ONCECTL_ARRAY },
 	{ "created_at", NULL, 0, IN(created_at), ONCECTL_TIME },
 	{ "updated_at", NULL, 0, IN(updated_at), ONCECTL_TIME },
@@ -59,7 +61,7 @@ static const struct oncectl_column columns[] = {
 static struct shown
 outbox_shown(const struct oncectl *ctl, struct effect *e)
 {
-	struct shown s = { *e, NULL, 0 };
+	struct shown s = { .e = *e, .type = "effect" };
 
 	for (size_t i = 0; i < e->reference.len; i++)
 		if (e->reference.data[i] == '\0')
@@ -76,42 +78,34 @@ outbox_shown(const struct oncectl *ctl, struct effect *e)
 
 /* --- ls, export --------------------------------------------------------- */
 
-/* Prints all effects that the filter lets through: JSON with the first n
- * columns if table is NULL, or rows of the table.  type: a member before them,
- * or NULL. */
-static enum rc
+/* Prints all effects that the filter lets through to the list. */
+static int
 outbox_print_all(struct oncectl *ctl, const struct store_effect_filter *filter,
-    struct oncectl_table *table, const char *type, size_t n)
+    struct oncectl_table *table)
 {
 	struct store_cursor *outbox = NULL;
 	struct effect row;
 	struct shown s;
-	cJSON *o;
 	enum rc rc;
 
 	rc = store_outbox_list(ctl->store, filter, &outbox);
 	while (rc == RC_OK && (rc = store_outbox_next(outbox, &row)) == RC_OK) {
 		s = outbox_shown(ctl, &row);
-		if (table == NULL) {
-			o = oncectl_print_object();
-			if (type != NULL)
-				oncectl_print_json_text(o, "type", type);
-			oncectl_print_members(o, columns, n, &s);
-			oncectl_print_json(o);
-		} else
-			oncectl_print_row(table, &s);
+		oncectl_print_row(table, &s);
 		effect_free(&row);
 	}
 	store_list_free(outbox);
-	return rc == RC_NOTFOUND ? RC_OK : rc;
+	oncectl_print_table_free(table);
+	return rc == RC_NOTFOUND ? ONCECTL_DONE : oncectl_fail(ctl, rc);
 }
 
-enum rc
+int
 oncectl_outbox_export(struct oncectl *ctl)
 {
 	const struct store_effect_filter filter = { .since = ctl->since };
 
-	return outbox_print_all(ctl, &filter, NULL, "effect", NCOLUMNS);
+	return outbox_print_all(
+	    ctl, &filter, oncectl_print_table(NULL, columns, NCOLUMNS));
 }
 
 /* --- retry, drop -------------------------------------------------------- */
@@ -231,8 +225,6 @@ outbox_ls(struct oncectl *ctl)
 {
 	struct store_effect_filter filter = { .scope = ctl->scope,
 		.path = ctl->path };
-	struct oncectl_table *table = NULL;
-	enum rc rc;
 
 	if (ctl->nargs > 1) {
 		warnx("outbox ls: too many arguments");
@@ -245,11 +237,9 @@ outbox_ls(struct oncectl *ctl)
 		    ctl->state);
 		return ONCECTL_USAGE;
 	}
-	if (!ctl->json)
-		table = oncectl_print_table(stdout, columns, NCOLUMNS);
-	rc = outbox_print_all(ctl, &filter, table, NULL, NLISTED);
-	oncectl_print_table_free(table);
-	return rc == RC_OK ? ONCECTL_DONE : oncectl_fail(ctl, rc);
+	return outbox_print_all(ctl, &filter,
+	    oncectl_print_table(
+		ctl->json ? NULL : stdout, columns + 1, NLISTED));
 }
 
 int

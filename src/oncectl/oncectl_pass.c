@@ -11,12 +11,10 @@
 #include <string.h>
 
 #include "maintenance.h"
-#include "oncectl_log.h"
-#include "oncectl_print.h"
-#include "oncectl_row.h"
-#include "words.h"
 #include "reconcile.h"
+#include "words.h"
 #include "oncectl.h"
+#include "oncectl_print.h"
 
 /* Set by SIGINT and SIGTERM: a pass ends between two batches, or between two
  * tries. */

@@ -9,11 +9,10 @@
 #include <string.h>
 
 #include "conf_text.h"
-#include "oncectl_log.h"
-#include "oncectl_print.h"
-#include "words.h"
 #include "store_module.h"
+#include "words.h"
 #include "oncectl.h"
+#include "oncectl_print.h"
 
 /* The module; NULL, with a message. */
 static const struct store_module *

@@ -16,13 +16,16 @@
 
 #include "date.h"
 #include "store_outbox.h"
+#include "utf8.h"
 #include "oncectl_print.h"
 
 /* Rows that are held back until their widths are known. */
 #define BATCH 1000
 
 struct oncectl_table {
-	FILE *file;
+	FILE *file; /* NULL: objects of these columns, and no more members: */
+	const struct oncectl_column *all;
+	size_t nall;
 	const struct oncectl_column **column; /* from the left */
 	size_t columns, rows;
 	size_t *width;
@@ -203,19 +206,20 @@ print_flush(struct oncectl_table *t)
 
 /* The columns that stand in tables, by their places. */
 static void
-place_columns(
-    struct oncectl_table *t, const struct oncectl_column *columns, size_t n)
+place_columns(struct oncectl_table *t)
 {
 	t->column =
-	    print_must(calloc(n, sizeof(const struct oncectl_column *)));
-	for (size_t i = 0; i < n; i++) {
-		if (columns[i].place == 0)
+	    print_must(calloc(t->nall, sizeof(const struct oncectl_column *)));
+	for (const struct oncectl_column *c = t->all; c < t->all + t->nall;
+	     c++) {
+		if (c->place == 0)
 			continue;
-		assert(columns[i].place <= n && columns[i].title != NULL &&
-		    t->column[columns[i].place - 1] == NULL);
-		t->column[columns[i].place - 1] = &columns[i];
+		assert(c->place <= t->nall && c->title != NULL &&
+		    t->column[c->place - 1] == NULL);
+		t->column[c->place - 1] = c;
 		t->columns++;
 	}
+	assert(t->columns > 0);
 }
 
 struct oncectl_table *
@@ -224,8 +228,11 @@ oncectl_print_table(FILE *file, const struct oncectl_column *columns, size_t n)
 	struct oncectl_table *t = print_must(calloc(1, sizeof(*t)));
 
 	t->file = file;
-	place_columns(t, columns, n);
-	assert(t->columns > 0);
+	t->all = columns;
+	t->nall = n;
+	if (file == NULL)
+		return t;
+	place_columns(t);
 	t->width = print_must(calloc(t->columns, sizeof(t->width[0])));
 	t->cell = print_must(calloc(t->columns * BATCH, sizeof(t->cell[0])));
 	for (size_t i = 0; i < t->columns; i++) {
@@ -240,7 +247,14 @@ void
 oncectl_print_row(struct oncectl_table *t, const void *row)
 {
 	char room[CELL], **cells;
+	cJSON *o;
 
+	if (t->file == NULL) {
+		o = oncectl_print_object();
+		oncectl_print_members(o, t->all, t->nall, row);
+		oncectl_print_json(o);
+		return;
+	}
 	if (t->rows == BATCH)
 		print_flush(t);
 	cells = t->cell + t->rows * t->columns;
@@ -253,9 +267,8 @@ oncectl_print_row(struct oncectl_table *t, const void *row)
 void
 oncectl_print_table_free(struct oncectl_table *t)
 {
-	if (t == NULL)
-		return;
-	print_flush(t);
+	if (t->file != NULL)
+		print_flush(t);
 	free(t->cell);
 	free(t->width);
 	free(t->column);
@@ -263,36 +276,6 @@ oncectl_print_table_free(struct oncectl_table *t)
 }
 
 /* --- JSON -------------------------------------------------------------- */
-
-/* The length (bytes) of the UTF-8 character (RFC 3629, section 4) that s
- * begins with; 0 if it begins with none. */
-static size_t
-utf8_length(const unsigned char *s)
-{
-	unsigned char low = 0x80, high = 0xbf;
-	size_t n;
-
-	if (s[0] < 0x80)
-		return 1;
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return 0;
-	n = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	/* the shortest form, no surrogate, nothing above U+10FFFF */
-	if (s[0] == 0xe0)
-		low = 0xa0;
-	else if (s[0] == 0xed)
-		high = 0x9f;
-	else if (s[0] == 0xf0)
-		low = 0x90;
-	else if (s[0] == 0xf4)
-		high = 0x8f;
-	if (s[1] < low || s[1] > high)
-		return 0;
-	for (size_t i = 2; i < n; i++)
-		if (s[i] < 0x80 || s[i] > 0xbf)
-			return 0;
-	return n;
-}
 
 /* Returns a copy in which all bytes are UTF-8.  The caller frees it. */
 static char *
@@ -302,16 +285,19 @@ as_utf8(const char *s)
 	char *out = print_must(malloc(3 * strlen(s) + 1)), *p = out;
 	size_t n;
 
-	while (*s != '\0') {
-		n = utf8_length((const unsigned char *)s);
+	for (; *s != '\0'; s += n) {
+		n = utf8_length(s);
+		if (n == 0 && (*s & 0x80) == 0)
+			n = 1;
+		else if (n == 0 && *s == '\xc2' && (s[1] & 0xe0) == 0x80)
+			n = 2; /* a control of C1 */
 		if (n > 0) {
 			memcpy(p, s, n);
 			p += n;
-			s += n;
 		} else {
 			memcpy(p, replacement, 3);
 			p += 3;
-			s++;
+			n = 1;
 		}
 	}
 	*p = '\0';

@@ -48,10 +48,11 @@ void oncectl_print_lines(
     const struct oncectl_column *columns, size_t n, const void *row);
 
 /*
- * Rows in columns that are as wide as their widest cell so far.  The array of n
- * columns must outlive the table.  An empty text is printed as "-".  Memory is
- * bounded for any number of rows.  oncectl_print_table_free() prints the
- * remaining rows; a table without rows prints nothing.
+ * A list of rows: as objects for programs, or with a file in columns that are
+ * as wide as their widest cell so far.  The array of n columns must outlive the
+ * list.  An empty text is printed as "-".  Memory is bounded for any number of
+ * rows.  oncectl_print_table_free() prints the remaining rows; a table without
+ * rows prints nothing.
  */
 struct oncectl_table;
 struct oncectl_table *

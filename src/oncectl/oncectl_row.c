@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "oncectl_print.h"
 #include "rows.h"
-#include "oncectl_row.h"
+#include "oncectl.h"
+#include "oncectl_print.h"
 
 /* A key as it is shown.  A deadline is shown as the wall time at which it will
  * be reached if the clock is right now. */
@@ -57,6 +57,17 @@ row_shown(const struct oncectl *ctl, const struct record *r)
 {
 	return (struct shown){ *r, wall(ctl, r->locked_until),
 		wall(ctl, r->expires_at), wall(ctl, r->reconcile_after) };
+}
+
+cJSON *
+oncectl_row_identity(const struct record *r)
+{
+	cJSON *o = oncectl_print_object();
+
+	oncectl_print_json_text(o, "scope", r->scope);
+	oncectl_print_json_text(o, "path", r->path);
+	oncectl_print_json_text(o, "key", r->key);
+	return o;
 }
 
 cJSON *
@@ -282,13 +293,4 @@ oncectl_row_find(struct oncectl *ctl, struct record *row)
 	else if (rc != RC_OK)
 		oncectl_fail(ctl, rc);
 	return ONCECTL_REFUSED;
-}
-
-enum rc
-oncectl_row_again(struct oncectl *ctl, struct record *row)
-{
-	const int64_t id = row->id;
-
-	record_free(row);
-	return store_browse_key(ctl->store, id, row, NULL);
 }

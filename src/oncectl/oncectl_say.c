@@ -1,6 +1,6 @@
 /*
  * oncectl checkpoint, emit and respond: for handlers in a language without
- * SQLite.
+ * SQLite.  And what comes from standard input or a file, for resolve, too.
  *
  * They know the database and the handler's token, and open no store: a handler
  * may write the database only.
@@ -8,223 +8,224 @@
 #include "config.h"
 
 #include <err.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "limit.h"
-#include "oncectl_answer.h"
 #include "handler_api.h"
+#include "limit.h"
 #include "resolve.h"
 #include "oncectl.h"
 
-/* Finds the token, before any input is read; NULL: there is none. */
-static const char *
-find_token(const struct oncectl *ctl)
-{
-	const char *token = getenv("ONCE_TOKEN");
+#define READ_SIZE 65536
 
-	if (token == NULL)
-		warnx("%s: ONCE_TOKEN is not set: this is for handlers",
-		    ctl->command);
-	return token;
+/* --- input ---------------------------------------------------------------- */
+
+bool
+oncectl_input_bad(const struct oncectl_input *in, const char *why)
+{
+	warnx("%s: %s", in->name != NULL ? in->name : "standard input", why);
+	return false;
 }
 
-/* Opens the database; returns -1, or the exit status. */
-static int
-handler_api_begin(const struct oncectl *ctl, struct handler_api **api)
+static bool
+input_read(int fd, struct oncectl_input *in, uint64_t max)
 {
-	char why[512];
+	char bytes[READ_SIZE];
+	uint64_t room;
+	ssize_t n;
 	enum rc rc;
 
-	rc = handler_api_open(api, ctl->database, ctl->wait, why, sizeof(why));
-	if (rc == RC_OK)
-		return -1;
-	warnx("%s", why);
-	return rc == RC_BUSY || rc == RC_NOMEM ? ONCECTL_AGAIN
-					       : ONCECTL_REFUSED;
-}
-
-/* Returns the exit status for the result rc. */
-static int
-handler_api_end(const struct oncectl *ctl, struct handler_api *api, enum rc rc)
-{
-	if (rc != RC_OK)
-		warnx("%s: %s", ctl->command, handler_api_why(api));
-	handler_api_close(api);
-	switch (rc) {
-	case RC_OK:
-		return ONCECTL_DONE;
-	case RC_BUSY:
-	case RC_FULL:
-	case RC_NOMEM:
-		return ONCECTL_AGAIN;
-	case RC_LIMIT:
-	case RC_IO:
-	case RC_READONLY:
-	case RC_CORRUPT:
-	case RC_REPLACED:
-	case RC_WENT_BACK:
-	case RC_VERSION:
-	case RC_NOTFOUND:
-	case RC_EXISTS:
-	case RC_LOST:
-	case RC_PENDING:
-	case RC_UNRECORDED:
-	case RC_UNSAFE:
-	case RC_TIMEOUT:
-	case RC_CLOSED:
-	case RC_INVALID:
-		break;
+	in->length = 0;
+	if ((in->spool = spool_new()) == NULL)
+		return oncectl_input_bad(in, rc_text(RC_NOMEM));
+	for (;;) {
+		n = read(fd, bytes, sizeof(bytes));
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			return oncectl_input_bad(in, strerror(errno));
+		if (n == 0)
+			return true;
+		in->length += (uint64_t)n;
+		room = max - spool_length(in->spool);
+		if ((uint64_t)n > room)
+			n = (ssize_t)room;
+		rc = spool_write(in->spool, bytes, (size_t)n);
+		if (rc != RC_OK)
+			return oncectl_input_bad(in, rc_text(rc));
 	}
-	return ONCECTL_REFUSED;
 }
 
-/* --- effects ------------------------------------------------------------ */
+bool
+oncectl_input_read(struct oncectl_input *in, uint64_t max)
+{
+	bool good;
+	int fd;
 
-/* The payloads of effects, and their topics. */
-struct effects {
-	struct oncectl_input in[ONCECTL_EMITS];
+	if (in->name == NULL)
+		return input_read(STDIN_FILENO, in, max);
+	if ((fd = open(in->name, O_RDONLY | O_CLOEXEC)) == -1)
+		return oncectl_input_bad(in, strerror(errno));
+	good = input_read(fd, in, max);
+	close(fd);
+	return good;
+}
+
+void
+oncectl_input_free(struct oncectl_input *in)
+{
+	spool_free(in->spool);
+	in->spool = NULL;
+}
+
+/* --- what a handler says -------------------------------------------------- */
+
+enum verb { CHECKPOINT, EMIT, RESPOND };
+
+struct said {
+	const char *token;
+	/* the effects, and the payloads that they point into */
 	struct handler_api_effect effect[ONCECTL_EMITS];
+	struct oncectl_input payload[ONCECTL_EMITS];
 	size_t n;
+	/* of RESPOND */
+	struct oncectl_input in;
+	struct response response;
 };
 
 static void
-effects_free(struct effects *e)
+said_free(struct said *s)
 {
-	for (size_t i = 0; i < e->n; i++)
-		oncectl_answer_free(&e->in[i]);
+	for (size_t i = 0; i < s->n; i++)
+		oncectl_input_free(&s->payload[i]);
+	response_free(&s->response);
+	oncectl_input_free(&s->in);
 }
 
 /* Reads one more payload; file NULL: standard input. */
 static bool
-effects_add(struct effects *e, const char *topic, const char *file)
+add_effect(struct said *s, const char *topic, const char *file)
 {
-	struct oncectl_input *in = &e->in[e->n];
-	struct handler_api_effect *effect = &e->effect[e->n];
+	struct oncectl_input *in = &s->payload[s->n];
+	struct handler_api_effect *effect = &s->effect[s->n];
+	enum rc rc = RC_OK;
 
-	memset(in, 0, sizeof(*in));
 	in->name = file;
 	effect->topic = topic;
-	e->n++;
+	s->n++;
 	/* One byte more than the limit, so that the database refuses it. */
-	if (!oncectl_answer_read(in, SAY_MAX + 1) ||
-	    (effect->payload = oncectl_answer_bytes(in)) == NULL)
+	if (!oncectl_input_read(in, SAY_MAX + 1))
 		return false;
+	effect->payload = spool_bytes(in->spool, &rc);
+	if (rc != RC_OK)
+		return oncectl_input_bad(in, rc_text(rc));
+	if (effect->payload == NULL)
+		effect->payload = "";
 	effect->len = (size_t)spool_length(in->spool);
 	return true;
 }
 
-/* Reads the effects of the --emit options. */
+/* Reads a response from standard input, without the fields that the web server
+ * makes.  False: it cannot be a response of the handler's own. */
 static bool
-effects_read(struct effects *e, const struct oncectl *ctl)
+said_response(struct said *s)
 {
-	e->n = 0;
-	for (size_t i = 0; i < ctl->nemits; i++)
-		if (!effects_add(e, ctl->emits[i].topic, ctl->emits[i].file))
-			return false;
+	static const char *const made[] = { "Content-Length" };
+	char why[RESOLVE_WHY];
+	struct cgihead head;
+
+	if (!oncectl_input_read(&s->in, SAY_MAX + 1 + LIMIT_HEAD))
+		return false;
+	if (!resolve_parse(s->in.spool, s->in.length, &s->response, &head, why))
+		return oncectl_input_bad(&s->in, why);
+	if (s->response.kind == RESPONSE_LOCAL_REDIRECT)
+		return oncectl_input_bad(
+		    &s->in, "a local redirect is no answer, it names one");
+	if (head.not_replayable)
+		return oncectl_input_bad(&s->in,
+		    "X-Sendfile and its kin name a file that may change");
+	response_remove(&s->response, made, 1);
 	return true;
 }
 
-/* --- what a handler says ------------------------------------------------- */
+/* Opens the database and says it; returns the exit status. */
+static int
+say_to(const struct oncectl *ctl, const struct said *s, enum verb verb)
+{
+	const struct response *r = &s->response;
+	struct handler_api *api;
+	char why[512];
+	enum rc rc;
+
+	rc = handler_api_open(&api, ctl->database, ctl->wait, why, sizeof(why));
+	if (rc != RC_OK) {
+		warnx("%s", why);
+		return rc == RC_BUSY || rc == RC_NOMEM ? ONCECTL_AGAIN
+						       : ONCECTL_REFUSED;
+	}
+	if (verb == CHECKPOINT)
+		rc = handler_api_checkpoint(
+		    api, s->token, ctl->arg[0], s->effect, s->n);
+	else if (verb == EMIT)
+		rc = handler_api_emit(api, s->token, s->effect);
+	else
+		rc = handler_api_respond(api, s->token, r->status,
+		    r->fields.data, r->body, r->body_len, s->effect, s->n);
+	if (rc != RC_OK)
+		warnx("%s: %s", ctl->command, handler_api_why(api));
+	handler_api_close(api);
+	if (rc == RC_BUSY || rc == RC_FULL || rc == RC_NOMEM)
+		return ONCECTL_AGAIN;
+	return rc == RC_OK ? ONCECTL_DONE : ONCECTL_REFUSED;
+}
+
+static int
+say(struct oncectl *ctl, enum verb verb)
+{
+	struct said s = { .token = getenv("ONCE_TOKEN") };
+	int status = ONCECTL_REFUSED;
+	bool good = true;
+
+	if (verb != RESPOND && ctl->nargs != 1) {
+		warnx("%s: which %s?", ctl->command,
+		    verb == EMIT ? "topic" : "recovery point");
+		return ONCECTL_USAGE;
+	}
+	if (s.token == NULL) { /* before any input is read */
+		warnx("%s: ONCE_TOKEN is not set: this is for handlers",
+		    ctl->command);
+		return ONCECTL_USAGE;
+	}
+	response_init(&s.response);
+	if (verb == EMIT)
+		good = add_effect(&s, ctl->arg[0], NULL);
+	for (size_t i = 0; i < ctl->nemits && good; i++)
+		good = add_effect(&s, ctl->emits[i].topic, ctl->emits[i].file);
+	if (good && verb == RESPOND)
+		good = said_response(&s);
+	if (good)
+		status = say_to(ctl, &s, verb);
+	said_free(&s);
+	return status;
+}
 
 int
 oncectl_checkpoint(struct oncectl *ctl)
 {
-	struct effects effects;
-	struct handler_api *api;
-	const char *token;
-	int status = ONCECTL_REFUSED;
-
-	if (ctl->nargs != 1) {
-		warnx("checkpoint: which recovery point?");
-		return ONCECTL_USAGE;
-	}
-	if ((token = find_token(ctl)) == NULL)
-		return ONCECTL_USAGE;
-	if (effects_read(&effects, ctl) &&
-	    (status = handler_api_begin(ctl, &api)) == -1)
-		status = handler_api_end(ctl, api,
-		    handler_api_checkpoint(
-			api, token, ctl->arg[0], effects.effect, effects.n));
-	effects_free(&effects);
-	return status;
+	return say(ctl, CHECKPOINT);
 }
 
 int
 oncectl_emit(struct oncectl *ctl)
 {
-	struct effects effects = { .n = 0 };
-	struct handler_api *api;
-	const char *token;
-	int status = ONCECTL_REFUSED;
-
-	if (ctl->nargs != 1) {
-		warnx("emit: which topic?");
-		return ONCECTL_USAGE;
-	}
-	if ((token = find_token(ctl)) == NULL)
-		return ONCECTL_USAGE;
-	if (effects_add(&effects, ctl->arg[0], NULL) &&
-	    (status = handler_api_begin(ctl, &api)) == -1)
-		status = handler_api_end(
-		    ctl, api, handler_api_emit(api, token, effects.effect));
-	effects_free(&effects);
-	return status;
-}
-
-/* Whether it can be a response of the handler's own; removes the fields that
- * the web server makes. */
-static bool
-is_document(struct response *r, const struct cgihead *head)
-{
-	static const char *const made[] = { "Content-Length" };
-
-	if (r->kind == RESPONSE_LOCAL_REDIRECT)
-		return oncectl_answer_bad(
-		    "a local redirect is no answer, it names one");
-	if (head->not_replayable)
-		return oncectl_answer_bad(
-		    "X-Sendfile and its kin name a file that may change");
-	response_remove(r, made, 1);
-	return true;
-}
-
-/* Reads a response from standard input. */
-static bool
-read_response(struct oncectl_input *in, struct response *r)
-{
-	char why[RESOLVE_WHY];
-	struct cgihead head;
-
-	if (!oncectl_answer_read(in, SAY_MAX + 1 + LIMIT_HEAD))
-		return false;
-	if (!resolve_parse(in->spool, in->length, r, &head, why))
-		return oncectl_answer_bad(why);
-	return is_document(r, &head);
+	return say(ctl, EMIT);
 }
 
 int
 oncectl_respond(struct oncectl *ctl)
 {
-	struct oncectl_input in = { NULL, 0, NULL };
-	int status = ONCECTL_REFUSED;
-	struct effects effects;
-	struct response r;
-	struct handler_api *api;
-	const char *token = find_token(ctl);
-
-	if (token == NULL)
-		return ONCECTL_USAGE;
-	response_init(&r);
-	if (!effects_read(&effects, ctl) || !read_response(&in, &r))
-		goto out;
-	if ((status = handler_api_begin(ctl, &api)) == -1)
-		status = handler_api_end(ctl, api,
-		    handler_api_respond(api, token, r.status, r.fields.data,
-			r.body, r.body_len, effects.effect, effects.n));
-out:
-	response_free(&r);
-	effects_free(&effects);
-	oncectl_answer_free(&in);
-	return status;
+	return say(ctl, RESPOND);
 }

@@ -139,7 +139,8 @@ stats_by_scope(struct oncectl *ctl)
 	} while (rc == RC_OK && n == SCOPES);
 	free(last);
 	free(scopes);
-	oncectl_print_table_free(table);
+	if (table != NULL)
+		oncectl_print_table_free(table);
 	return rc == RC_OK ? ONCECTL_DONE : oncectl_fail(ctl, rc);
 }
 
@@ -197,41 +198,23 @@ summarize(const struct store_finding *findings, size_t n,
 int
 oncectl_doctor(struct oncectl *ctl)
 {
+	const struct conf *conf = ctl->config != NULL ? ctl->conf : NULL;
 	struct store_finding findings[MAX_FINDINGS];
-	struct findings limits = { findings, MAX_FINDINGS - 1, 0 };
-	struct oncectl_table *table = NULL;
-	int status = ONCECTL_DONE;
-	size_t n = 0;
-	cJSON *o;
+	struct findings all = { findings, MAX_FINDINGS - 1, 0 };
+	struct oncectl_table *table;
 	enum rc rc;
 
-	rc = store_doctor(ctl->store, ctl->config != NULL ? ctl->conf : NULL,
-	    findings, MAX_FINDINGS - 1, &n);
+	rc = store_doctor(ctl->store, conf, findings, MAX_FINDINGS - 1, &all.n);
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
-	limits.n = n;
-	crowds_doctor(
-	    ctl->store, ctl->config != NULL ? ctl->conf : NULL, &limits);
-	n = limits.n;
-	summarize(findings, n, &findings[n]);
-	n++;
-	if (!ctl->json)
-		table = oncectl_print_table(stdout, findings_columns, 3);
-	for (size_t i = 0; i < n; i++) {
-		const struct store_finding *f = &findings[i];
-
-		if (!f->ok)
-			status = ONCECTL_REFUSED;
-		if (!ctl->json) {
-			oncectl_print_row(table, f);
-			continue;
-		}
-		o = oncectl_print_object();
-		oncectl_print_members(o, findings_columns, 3, f);
-		oncectl_print_json(o);
-	}
+	crowds_doctor(ctl->store, conf, &all);
+	summarize(findings, all.n, &findings[all.n]);
+	table =
+	    oncectl_print_table(ctl->json ? NULL : stdout, findings_columns, 3);
+	for (size_t i = 0; i <= all.n; i++)
+		oncectl_print_row(table, &findings[i]);
 	oncectl_print_table_free(table);
-	return status;
+	return findings[all.n].ok ? ONCECTL_DONE : ONCECTL_REFUSED;
 }
 
 /* --- metrics -------------------------------------------------------------- */

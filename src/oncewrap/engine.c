@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin.h"
 #include "fault.h"
 #include "handler.h"
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
+#include "page.h"
 #include "prefer.h"
 #include "replay.h"
 #include "respond.h"
@@ -212,7 +212,7 @@ engine_handle(struct engine *engine, const struct conf *conf,
 		(void)engine_refuse(&job, PROBLEM_REQUEST_INVALID, rq->invalid);
 		break;
 	case KIND_ADMIN:
-		admin_handle(engine->store, conf, rq, answer);
+		page_handle(engine->store, conf, rq, answer);
 		break;
 	case KIND_STATUS:
 		status_handle(engine->store, conf, rq, answer);

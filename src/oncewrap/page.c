@@ -1,19 +1,29 @@
 /*
- * Which page, and what all pages have: the fields of the answer, and the head.
+ * Which resource below admin_path, and what all pages have: the fields of the
+ * answer, and the head.  The web server decides which clients may ask; no
+ * program runs.
  *
  * Addresses in the pages are relative, so that they hold behind a proxy that
  * adds a prefix.
  */
 #include "config.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "clock.h"
 #include "digest.h"
-#include "page_form.h"
-#include "page_impl.h"
+#include "limit.h"
+#include "log.h"
+#include "metrics.h"
 #include "respond.h"
+#include "route.h"
+#include "spool.h"
+#include "page_impl.h"
+
+/* The longest page: a key's, with all that belongs to it. */
+#define PAGE_BYTES ((size_t)8 * 1024 * 1024)
 
 /* Of a style sheet in the page: CSP, level 3, section 8.3. */
 #define HASH_SIZE 64
@@ -67,20 +77,28 @@ add_fields(struct response *r)
 	(void)response_add(r, "Cache-Control", "no-store");
 }
 
-void
-page_begin(struct page *p, int status, const char *title)
+/* Begins an answer.  What was written before is dropped. */
+static void
+answer_begin(struct page *p, int status, size_t max)
 {
 	struct response *r = &p->answer->response;
-	struct html *html = &p->html;
 
 	buf_free(&p->answer->text);
-	buf_init(&p->answer->text, PAGE_BYTES);
+	buf_init(&p->answer->text, max);
 	response_free(r);
 	response_init(r);
 	r->status = status;
+}
+
+void
+page_begin(struct page *p, int status, const char *title)
+{
+	struct html *html = &p->html;
+
+	answer_begin(p, status, PAGE_BYTES);
 	if (p->rq->log != NULL)
 		p->rq->log->status = status;
-	add_fields(r);
+	add_fields(&p->answer->response);
 	html->out = &p->answer->text;
 	html->rc = RC_OK;
 	page_html_begin(html, title);
@@ -133,17 +151,14 @@ not_allowed(struct page *p, const char *allowed)
 	    p->rq, NULL, PROBLEM_METHOD_NOT_ALLOWED, false, p->rq->method);
 }
 
-int64_t
-page_id(const struct request *rq)
+bool
+page_has_read(struct page *p, enum rc rc, const char *text)
 {
-	struct buf text;
-	int64_t id = 0;
-
-	buf_init(&text, 32);
-	if (page_form_query(rq, "id", &text) == RC_OK)
-		id = page_form_number(text.data);
-	buf_free(&text);
-	return id;
+	if (rc == RC_NOTFOUND)
+		page_not_found(p, text);
+	else if (rc != RC_OK)
+		page_store_failed(p, rc);
+	return rc == RC_OK;
 }
 
 /* Of two values it is not known which one the web server has verified. */
@@ -170,6 +185,12 @@ page_fact(struct html *html, const char *name, const char *value)
 }
 
 const char *
+page_caller(const char *scope)
+{
+	return scope[0] != '\0' ? scope : "(none)";
+}
+
+const char *
 page_host(const struct page *p)
 {
 	const char *host = request_param(p->rq, "HTTP_HOST");
@@ -191,11 +212,73 @@ to_folder(struct page *p)
 	buf_free(&to);
 }
 
+/* --- for programs --------------------------------------------------------- */
+
+static void
+begin_text(struct page *p, int status, const char *type)
+{
+	answer_begin(p, status, LIMIT_METRICS);
+	(void)response_add(&p->answer->response, "Content-Type", type);
+	(void)response_add(&p->answer->response, "Cache-Control", "no-store");
+}
+
+static void
+add_line(struct page *p, const char *line)
+{
+	(void)buf_addf(&p->answer->text, "%s\n", line);
+}
+
+/* A text of one line. */
+static void
+say_text(struct page *p, int status, const char *line)
+{
+	begin_text(p, status, "text/plain; charset=utf-8");
+	add_line(p, line);
+}
+
+/* If the store cannot be read, the counters of this process are still shown. */
+static void
+metrics(struct page *p)
+{
+	struct metrics_gauges gauges;
+
+	(void)store_gauges(p->store, &gauges);
+	begin_text(p, 200, "text/plain; version=0.0.4; charset=utf-8");
+	if (metrics_text(&gauges, false, &p->answer->text) != RC_OK)
+		say_text(p, 503, "no memory");
+}
+
+bool
+page_is_healthy(struct store *store, char *why, size_t size)
+{
+	return store_health(store, why, size) && spool_is_usable(why, size);
+}
+
+static void
+health(struct page *p)
+{
+	char why[512] = "";
+
+	if (page_is_healthy(p->store, why, sizeof(why))) {
+		say_text(p, 200, "ok");
+		if (why[0] != '\0')
+			add_line(p, why);
+		page_refusals(p, add_line);
+		return;
+	}
+	log_event(LOG_WARN, "unhealthy", NULL, LOG_S("why", why));
+	say_text(p, 503, why);
+}
+
+/* --- resources ------------------------------------------------------------ */
+
 static const struct resource {
 	const char *name;
 	void (*get)(struct page *);
 	void (*post)(struct page *); /* NULL: not allowed */
 } resources[] = {
+	{ "/metrics", metrics, NULL },
+	{ "/health", health, NULL },
 	{ "", to_folder, NULL },
 	{ "/", page_overview, NULL },
 	{ "/find", page_find, NULL },
@@ -207,40 +290,48 @@ static const struct resource {
 };
 
 static void
-dispatch_page(struct page *p, const struct resource *resource)
+dispatch_page(struct page *p, bool head)
 {
+	const char *name = p->rq->path + strlen(p->conf->admin_path);
 	const char *method = p->rq->method;
+	const struct resource *resource = NULL;
 
+	for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++)
+		if (strcmp(resources[i].name, name) == 0)
+			resource = &resources[i];
 	if (resource == NULL)
 		page_not_found(p, "There is no such page.");
-	else if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
+	else if (head || strcmp(method, "GET") == 0)
 		resource->get(p);
 	else if (resource->post != NULL && strcmp(method, "POST") == 0)
 		resource->post(p);
 	else
 		not_allowed(p,
 		    resource->post != NULL ? "GET, HEAD, POST" : "GET, HEAD");
-	page_html_end(&p->html);
+	if (p->html.out != NULL) /* a page */
+		page_html_end(&p->html);
 }
 
 void
 page_handle(struct store *store, const struct conf *conf,
-    const struct request *rq, const char *name, struct answer *answer)
+    const struct request *rq, struct answer *answer)
 {
+	const bool head = strcmp(rq->method, "HEAD") == 0;
 	struct page p = { .store = store,
 		.conf = conf,
 		.rq = rq,
 		.answer = answer,
 		.wall = clock_wall() };
-	const struct resource *resource = NULL;
 
+	assert(route_is_admin(conf, rq->path));
 	find_operator(&p);
-	for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++)
-		if (strcmp(resources[i].name, name) == 0)
-			resource = &resources[i];
-	dispatch_page(&p, resource);
-	if (p.html.rc == RC_OK)
-		return;
-	page_say(&p, 503, "No page", rc_text(p.html.rc));
-	page_html_end(&p.html);
+	dispatch_page(&p, head);
+	if (p.html.rc != RC_OK) {
+		page_say(&p, 503, "No page", rc_text(p.html.rc));
+		page_html_end(&p.html);
+	}
+	if (!head && answer->text.len > 0) {
+		answer->response.body = answer->text.data;
+		answer->response.body_len = answer->text.len;
+	}
 }

@@ -1,5 +1,6 @@
 /*
- * What an operator may do, when, and the page that asks first.
+ * Acts upon one key or one effect: when an operator may do what, the page that
+ * asks first, and the act, which needs the token of the page that asked.
  *
  * The store alone decides, in the transaction that makes the change.  What is
  * asked here only keeps the page from offering what would be refused.
@@ -11,29 +12,31 @@
 #include <string.h>
 
 #include "log.h"
-#include "page_form.h"
-#include "page_impl.h"
-#include "page_token.h"
 #include "resolve.h"
+#include "route.h"
+#include "page_impl.h"
 
 static const struct {
 	const char *name, *label, *title, *yes;
 	bool of_effect;
-	const char *what[4]; /* what will happen */
+	const char *what[3]; /* what will happen */
+	const char *done;
 } acts[PAGE_NACTS] = {
 	[PAGE_COMPLETED] = { "completed", "It happened: give its answer",
 	    "It happened", "Store this answer", false,
 	    { "You say that the request was carried out. The key becomes "
 	      "completed, with the answer that you give here.",
 		"Each retry gets that answer. The program does not run "
-		"again." } },
+		"again." },
+	    "The key is completed: retries get your answer." },
 	[PAGE_NOT_EXECUTED] = { "not-executed", "It did not happen: release it",
 	    "It did not happen", "Release the key", false,
 	    { "You say that the request was not carried out. The key becomes "
 	      "failed_retryable.",
 		"The next retry runs the program again. A request that was "
 		"accepted with 202 runs again at once.",
-		"If it was carried out after all, it happens twice." } },
+		"If it was carried out after all, it happens twice." },
+	    "The key is released: the next retry runs." },
 	[PAGE_FORGET] = { "forget", "Forget the key", "Forget the key",
 	    "Forget it", false,
 	    { "The key is deleted, with its answer, its stored request and "
@@ -41,68 +44,52 @@ static const struct {
 		"The next request with this key is a new one: it runs as "
 		"attempt 1, with a new downstream key.",
 		"If the request was carried out before, it then happens "
-		"twice." } },
+		"twice." },
+	    "The key is forgotten." },
 	[PAGE_RETRY] = { "retry", "Try it again now", "Try the effect again",
 	    "Try it again", true,
 	    { "The effect becomes due now, with the same effect key. If it "
 	      "was given up, its tries are counted from the first again.",
 		"If it was delivered after all, its program must know that "
-		"by the effect key." } },
+		"by the effect key." },
+	    "The effect is due now." },
 	[PAGE_DROP] = { "drop", "Drop the effect", "Drop the effect", "Drop it",
 	    true,
 	    { "The effect is deleted, and never delivered.",
-		"The next effect of its key has its turn." } },
+		"The next effect of its key has its turn." },
+	    "The effect is dropped." },
 };
 
-bool
-page_act_parse(const char *name, enum page_act *act)
+static bool
+suits(enum page_act act, const struct record *key, const struct effect *effect)
 {
-	for (int i = 0; i < PAGE_NACTS; i++) {
-		if (strcmp(acts[i].name, name) == 0) {
-			*act = (enum page_act)i;
-			return true;
-		}
-	}
-	return false;
-}
-
-const char *
-page_act_name(enum page_act act)
-{
-	return acts[act].name;
-}
-
-const char *
-page_act_label(enum page_act act)
-{
-	return acts[act].label;
-}
-
-bool
-page_act_suits_key(enum page_act act, const struct record *r)
-{
-	switch (act) {
-	case PAGE_COMPLETED:
-	case PAGE_NOT_EXECUTED:
-		return resolve_refusal(r->state) == NULL;
-	case PAGE_FORGET:
-		return record_may_change(r->state, RECORD_NONE, true) &&
-		    !r->unconfirmed;
-	case PAGE_RETRY:
-	case PAGE_DROP:
-	case PAGE_NACTS:
-		break;
-	}
-	return false;
-}
-
-bool
-page_act_suits_effect(enum page_act act, const struct effect *e)
-{
-	if (e->owner != 0)
+	if (acts[act].of_effect != (effect != NULL))
 		return false;
-	return act == PAGE_DROP ||
-	    (act == PAGE_RETRY && e->state != EFFECT_DELIVERED);
+	if (effect != NULL)
+		return effect->owner == 0 &&
+		    (act == PAGE_DROP || effect->state != EFFECT_DELIVERED);
+	if (act == PAGE_FORGET)
+		return record_may_change(key->state, RECORD_NONE, true) &&
+		    !key->unconfirmed;
+	return resolve_refusal(key->state) == NULL;
+}
+
+bool
+page_act_suits(const struct page_target *t)
+{
+	return suits(t->act, &t->key, t->is_effect ? &t->effect : NULL);
+}
+
+void
+page_acts(struct page *p, const struct record *key, const struct effect *effect)
+{
+	if (!p->admin)
+		return;
+	page_html_acts(&p->html, key != NULL ? key->id : effect->id);
+	for (int i = 0; i < PAGE_NACTS; i++)
+		if (suits((enum page_act)i, key, effect))
+			page_html_act(&p->html, acts[i].name, acts[i].label);
+	page_html_acts_end(&p->html);
 }
 
 /* --- what it acts upon --------------------------------------------------- */
@@ -110,9 +97,27 @@ page_act_suits_effect(enum page_act act, const struct effect *e)
 enum rc
 page_target_read(struct page *p, struct page_target *t)
 {
+	const struct effect *e = &t->effect;
+	const struct record *r = &t->key;
+	enum rc rc;
+
 	t->is_effect = acts[t->act].of_effect;
-	return t->is_effect ? store_browse_effect(p->store, t->id, &t->effect)
-			    : store_browse_key(p->store, t->id, &t->key, NULL);
+	rc = t->is_effect ? store_browse_effect(p->store, t->id, &t->effect)
+			  : store_browse_key(p->store, t->id, &t->key, NULL);
+	if (rc != RC_OK)
+		return rc;
+	t->scope = t->is_effect ? e->scope : r->scope;
+	t->path = t->is_effect ? e->path : r->path;
+	t->name = t->is_effect ? e->key : r->key;
+	t->bound = (struct page_token){ .user = p->user,
+		.host = page_host(p),
+		.act = acts[t->act].name,
+		.id = t->id,
+		.state = t->is_effect ? effect_state_name(e->state)
+				      : record_state_name(r->state),
+		.life = t->is_effect ? e->attempts : r->attempt,
+		.changed = t->is_effect ? e->updated_at : r->updated_at };
+	return RC_OK;
 }
 
 void
@@ -124,24 +129,37 @@ page_target_free(struct page_target *t)
 		record_free(&t->key);
 }
 
-void
-page_target_bind(
-    const struct page *p, const struct page_target *t, struct page_token *token)
+/* Reads the act and its target's number; false: they are not there. */
+static bool
+read_act(struct page *p, struct page_target *t, page_form_read *read)
 {
-	memset(token, 0, sizeof(*token));
-	token->user = p->user;
-	token->host = page_host(p);
-	token->act = acts[t->act].name;
-	token->id = t->id;
-	if (t->is_effect) {
-		token->state = effect_state_name(t->effect.state);
-		token->life = t->effect.attempts;
-		token->changed = t->effect.updated_at;
-	} else {
-		token->state = record_state_name(t->key.state);
-		token->life = t->key.attempt;
-		token->changed = t->key.updated_at;
-	}
+	char name[32];
+	int act = 0;
+
+	memset(t, 0, sizeof(*t));
+	t->id = page_form_number(p->rq, read, "id");
+	if (page_form_text(p->rq, read, "do", name, sizeof(name)) != RC_OK)
+		return false;
+	while (act < PAGE_NACTS && strcmp(acts[act].name, name) != 0)
+		act++;
+	t->act = (enum page_act)act;
+	return act < PAGE_NACTS;
+}
+
+enum rc
+page_sign(
+    struct page *p, const struct page_token *bound, char token[PAGE_TOKEN_SIZE])
+{
+	return page_token_make(
+	    bound, store_secret(p->store), store_now(p->store), token);
+}
+
+bool
+page_is_signed(
+    struct page *p, const struct page_token *bound, const char *token)
+{
+	return page_token_is_good(
+	    bound, store_secret(p->store), store_now(p->store), token);
 }
 
 /* --- asking ------------------------------------------------------------- */
@@ -149,56 +167,40 @@ page_target_bind(
 void
 page_act_box(struct page *p, enum page_act act)
 {
-	const char *const *what = acts[act].what;
-
 	page_html_box(&p->html);
-	for (int i = 0; i < 4 && what[i] != NULL; i++)
-		page_html_p(&p->html, what[i]);
+	for (int i = 0; i < 3 && acts[act].what[i] != NULL; i++)
+		page_html_p(&p->html, acts[act].what[i]);
 	page_html_box_end(&p->html);
 }
 
+/* why: the answer that was given is none; text: that answer; NULL: the first
+ * time. */
 static void
-write_what(struct page *p, const struct page_target *t)
-{
-	struct html *html = &p->html;
-
-	page_html_h1(html, acts[t->act].title);
-	page_html_facts(html);
-	if (t->is_effect) {
-		page_html_fact_number(html, "Effect", t->effect.id);
-		page_html_fact(html, "Topic", t->effect.topic);
-		page_html_fact(html, "Key", t->effect.key);
-		page_html_fact(
-		    html, "State", effect_state_name(t->effect.state));
-	} else {
-		page_html_fact(html, "Key", t->key.key);
-		page_html_fact(html, "Path", t->key.path);
-		page_html_fact(html, "Caller",
-		    t->key.scope[0] != '\0' ? t->key.scope : "(none)");
-		page_html_fact(html, "State", record_state_name(t->key.state));
-	}
-	page_html_facts_end(html);
-	page_act_box(p, t->act);
-}
-
-void
-page_ask(struct page *p, const struct page_target *t, const char *why,
+ask(struct page *p, const struct page_target *t, const char *why,
     const char *text)
 {
+	const char *title = acts[t->act].title;
 	struct html *html = &p->html;
-	struct page_token bound;
 	char token[PAGE_TOKEN_SIZE];
-	enum rc rc;
+	enum rc rc = page_sign(p, &t->bound, token);
 
-	page_target_bind(p, t, &bound);
-	rc = page_token_make(
-	    &bound, store_secret(p->store), store_now(p->store), token);
 	if (rc != RC_OK) {
 		page_store_failed(p, rc);
 		return;
 	}
-	page_begin(p, why != NULL ? 400 : 200, acts[t->act].title);
-	write_what(p, t);
+	page_begin(p, why != NULL ? 400 : 200, title);
+	page_html_h1(html, title);
+	page_html_facts(html);
+	if (t->is_effect) {
+		page_html_fact_number(html, "Effect", t->id);
+		page_html_fact(html, "Topic", t->effect.topic);
+	}
+	page_html_fact(html, "Key", t->name);
+	page_html_fact(html, "Path", t->path);
+	page_html_fact(html, "Caller", page_caller(t->scope));
+	page_html_fact(html, "State", t->bound.state);
+	page_html_facts_end(html);
+	page_act_box(p, t->act);
 	if (why != NULL)
 		page_html_bad_response(html, why);
 	page_html_confirm(html, acts[t->act].name, t->id, token);
@@ -209,64 +211,260 @@ page_ask(struct page *p, const struct page_target *t, const char *why,
 	    html, acts[t->act].yes, t->is_effect ? "effect" : "key", t->id);
 }
 
-static bool
-suits(const struct page_target *t)
-{
-	return t->is_effect ? page_act_suits_effect(t->act, &t->effect)
-			    : page_act_suits_key(t->act, &t->key);
-}
-
 static void
 refuse_state(struct page *p, const struct page_target *t)
 {
-	const bool resolves =
-	    t->act == PAGE_COMPLETED || t->act == PAGE_NOT_EXECUTED;
-	const char *why = resolves ? resolve_refusal(t->key.state) : NULL;
+	const char *why =
+	    t->act == PAGE_COMPLETED || t->act == PAGE_NOT_EXECUTED
+	    ? resolve_refusal(t->key.state)
+	    : NULL;
 	char text[160];
 
-	snprintf(text, sizeof(text), "The key is %s: %s.",
-	    record_state_name(t->key.state), why != NULL ? why : "");
+	snprintf(text, sizeof(text), "The key is %s: %s.", t->bound.state,
+	    why != NULL ? why : "");
 	page_say(p, 409, acts[t->act].title,
 	    why != NULL ? text : "That cannot be done in its present state.");
-}
-
-static void
-ask(struct page *p, struct page_target *t)
-{
-	enum rc rc = page_target_read(p, t);
-
-	if (rc == RC_NOTFOUND) {
-		page_not_found(p,
-		    t->is_effect ? "There is no such effect."
-				 : "There is no such key.");
-		return;
-	}
-	if (rc != RC_OK) {
-		page_store_failed(p, rc);
-		return;
-	}
-	if (suits(t))
-		page_ask(p, t, NULL, NULL);
-	else
-		refuse_state(p, t);
-	page_target_free(t);
 }
 
 void
 page_confirm(struct page *p)
 {
 	struct page_target t;
-	struct buf name;
 
 	if (!page_may_act(p))
 		return;
-	memset(&t, 0, sizeof(t));
-	t.id = page_id(p->rq);
-	buf_init(&name, 32);
-	if (page_form_query(p->rq, "do", &name) != RC_OK ||
-	    !page_act_parse(name.data, &t.act))
+	if (!read_act(p, &t, page_form_query)) {
 		page_not_found(p, "There is no such act.");
+		return;
+	}
+	if (!page_has_read(p, page_target_read(p, &t),
+		t.is_effect ? "There is no such effect."
+			    : "There is no such key."))
+		return;
+	if (page_act_suits(&t))
+		ask(p, &t, NULL, NULL);
 	else
-		ask(p, &t);
-	buf_free(&name);
+		refuse_state(p, &t);
+	page_target_free(&t);
+}
+
+/* --- refusals and the log ----------------------------------------------- */
+
+void
+page_log_act(struct page *p, const struct page_target *t, const char *result)
+{
+	/* About the key, not about the page's own path. */
+	struct log_request about = { .instance = p->rq->instance,
+		.method = p->rq->method,
+		.peer = request_param(p->rq, "REMOTE_ADDR"),
+		.path = t->path,
+		.key = t->name,
+		.status = p->answer->response.status };
+	const struct log_value values[] = { LOG_S("user", p->user),
+		LOG_S("act", acts[t->act].name), LOG_S("result", result),
+		LOG_I("effect", t->id) };
+
+	scope_tag(t->scope, about.scope);
+	log_values(LOG_INFO, "operator", &about, values, t->is_effect ? 4 : 3);
+}
+
+void
+page_refuse(struct page *p, const char *why)
+{
+	page_say(p, 403, "Refused", why);
+	log_event(LOG_WARN, "operator-refused", p->rq->log,
+	    LOG_S("user", p->user), LOG_S("why", why));
+}
+
+bool
+page_may_act(struct page *p)
+{
+	if (!p->admin)
+		page_refuse(
+		    p, "Only the users in admin_users may change anything.");
+	return p->admin;
+}
+
+bool
+page_has_form(struct page *p)
+{
+	if (p->rq->body_state == BODY_TOO_LARGE)
+		page_say(p, 413, "Too large", "The answer is too large.");
+	else if (p->rq->body_state != BODY_WHOLE)
+		page_say(
+		    p, 400, "Incomplete", "The form did not arrive whole.");
+	return p->rq->body_state == BODY_WHOLE;
+}
+
+/* --- the answer that an operator gives ------------------------------------ */
+
+/* A browser sends each line break as CRLF (HTML, section 4.10.22.4). */
+static void
+unix_lines(struct buf *text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < text->len; i++)
+		if (text->data[i] != '\r' || text->data[i + 1] != '\n')
+			text->data[n++] = text->data[i];
+	buf_truncate(text, n);
+}
+
+/* Fills in the outcome with the response that the form has.  RC_INVALID: it is
+ * none, and the operator was asked again. */
+static enum rc
+completed(struct page *p, const struct page_target *t, struct store_outcome *st)
+{
+	struct spool *given = NULL;
+	char why[RESOLVE_WHY] = "it has a byte that is no text";
+	struct buf text;
+	enum rc rc;
+
+	buf_init(&text, LIMIT_ADMIN_BODY);
+	rc = page_form_body(p->rq, "response", &text);
+	if (rc == RC_OK && (given = spool_new()) == NULL)
+		rc = RC_NOMEM;
+	if (rc == RC_OK) {
+		unix_lines(&text);
+		rc = spool_write(given, text.data, text.len);
+	}
+	if (rc == RC_OK &&
+	    !resolve_completed(
+		route_find(p->conf, t->key.path), &given, text.len, st, why))
+		rc = RC_INVALID;
+	if (rc == RC_INVALID)
+		ask(p, t, why, text.data);
+	spool_free(given);
+	buf_free(&text);
+	return rc;
+}
+
+/* --- acts --------------------------------------------------------------- */
+
+/* *kept: retries get the response. */
+static enum rc
+resolve(struct page *p, const struct page_target *t, bool *kept)
+{
+	struct store_outcome *st = store_outcome_new(p->store);
+	enum rc rc = RC_OK;
+
+	if (st == NULL)
+		return RC_NOMEM;
+	if (t->act == PAGE_COMPLETED)
+		rc = completed(p, t, st);
+	else
+		resolve_not_executed(st);
+	*kept = st->keep;
+	if (rc == RC_OK)
+		rc = store_resolve_by_operator(
+		    p->store, t->id, t->key.attempt, &st);
+	store_outcome_free(st);
+	return rc;
+}
+
+static enum rc
+act(struct page *p, const struct page_target *t, bool *kept)
+{
+	switch (t->act) {
+	case PAGE_COMPLETED:
+	case PAGE_NOT_EXECUTED:
+		return resolve(p, t, kept);
+	case PAGE_FORGET:
+		return store_forget(p->store, t->id, t->key.state);
+	case PAGE_RETRY:
+		return store_effect_retry(p->store, t->id);
+	case PAGE_DROP:
+		return store_effect_drop(p->store, t->id);
+	case PAGE_NACTS:
+		break;
+	}
+	assert(!"an act that nothing does");
+	return RC_INVALID;
+}
+
+static void
+say_done(struct page *p, const struct page_target *t, bool kept)
+{
+	page_begin(p, 200, "Done");
+	page_html_h1(&p->html, "Done");
+	page_html_done(&p->html,
+	    t->act == PAGE_COMPLETED && !kept
+		? "The key is completed, but your answer cannot be kept for "
+		  "replay: a retry is told response-not-kept."
+		: acts[t->act].done);
+	if (t->act == PAGE_RETRY)
+		page_html_to_effect(&p->html, t->id);
+	else if (t->act != PAGE_FORGET && t->act != PAGE_DROP)
+		page_html_to_key(&p->html, t->id);
+	page_html_back(&p->html);
+}
+
+static void
+perform(struct page *p, const struct page_target *t)
+{
+	const char *result = "done";
+	bool kept = false;
+	enum rc rc = act(p, t, &kept);
+
+	switch (rc) {
+	case RC_OK:
+		say_done(p, t, kept);
+		break;
+	case RC_INVALID:
+		if (p->answer->response.status != 400)
+			page_refuse(
+			    p, "That cannot be done in its present state.");
+		result = "invalid";
+		break;
+	case RC_LOST:
+		page_refuse(p, "It has changed meanwhile; nothing was done.");
+		result = "lost";
+		break;
+	case RC_PENDING:
+		page_say(p, 503, "Not recorded yet",
+		    "The store is tried again. The key's page will tell "
+		    "whether it was recorded.");
+		result = "pending";
+		break;
+	default:
+		page_store_failed(p, rc);
+		result = rc_text(rc);
+		break;
+	}
+	page_log_act(p, t, result);
+}
+
+void
+page_do(struct page *p)
+{
+	struct page_target t;
+	char token[PAGE_TOKEN_SIZE];
+	enum rc rc;
+
+	if (!page_may_act(p) || !page_has_form(p))
+		return;
+	if (!read_act(p, &t, page_form_body) || t.id == 0 ||
+	    page_form_text(p->rq, page_form_body, "token", token,
+		sizeof(token)) != RC_OK) {
+		page_refuse(
+		    p, "That is no form of this page; nothing was done.");
+		return;
+	}
+	rc = page_target_read(p, &t);
+	if (rc == RC_NOTFOUND)
+		page_refuse(p, "It is not there any more; nothing was done.");
+	else if (rc != RC_OK)
+		page_store_failed(p, rc);
+	if (rc != RC_OK)
+		return;
+	if (page_is_signed(p, &t.bound, token))
+		perform(p, &t);
+	else {
+		page_refuse(p,
+		    "The form is not of a page that was shown to you within "
+		    "the last hour, or what it is about has changed since. "
+		    "Nothing was done: look again.");
+		page_log_act(p, &t, "refused");
+	}
+	page_target_free(&t);
 }

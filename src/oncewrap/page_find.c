@@ -10,18 +10,9 @@
 #include <string.h>
 
 #include "date.h"
-#include "page_form.h"
 #include "page_impl.h"
-#include "page_write.h"
 
 /* --- what the text can be ------------------------------------------------- */
-
-static bool
-can_be_key(struct page *p, const char *text)
-{
-	(void)p;
-	return text[0] != '\0';
-}
 
 static bool
 can_be_uuid(struct page *p, const char *text)
@@ -31,12 +22,11 @@ can_be_uuid(struct page *p, const char *text)
 
 /* An address of IPv6 may have a zone. */
 static bool
-can_be_peer(struct page *p, const char *text)
+is_address(const char *text)
 {
 	char address[INET6_ADDRSTRLEN];
 	unsigned char bytes[16];
 
-	(void)p;
 	if (strlen(text) >= sizeof(address))
 		return false;
 	snprintf(
@@ -45,54 +35,52 @@ can_be_peer(struct page *p, const char *text)
 	    inet_pton(AF_INET6, address, bytes) == 1;
 }
 
-static bool
-can_be_path(struct page *p, const char *text)
-{
-	(void)p;
-	return text[0] == '/';
-}
+/* The ways to look for a text. */
+enum kind { AS_KEY, AS_DOWNSTREAM, AS_REFERENCE, AS_PEER, AS_PATH, AS_ALL };
 
-static bool
-can_be_any(struct page *p, const char *text)
-{
-	(void)p;
-	return text[0] == '\0';
-}
-
-/* The ways to look for a text; .as names one in links and forms. */
-static const struct kind {
+/* .as names one in links and forms. */
+static const struct {
 	const char *as, *caption;
-	bool (*can_be)(struct page *, const char *text);
 } kinds[] = {
-	{ "key", "Keys of that name", can_be_key },
-	{ "downstream", "The key with that downstream key", can_be_uuid },
-	{ "reference", "The key with that Reference", can_be_uuid },
-	{ "peer", "Keys of requests from that address", can_be_peer },
-	{ "path", "Keys whose path begins so", can_be_path },
-	{ "all", "Keys that were found", can_be_any },
+	[AS_KEY] = { "key", "Keys of that name" },
+	[AS_DOWNSTREAM] = { "downstream", "The key with that downstream key" },
+	[AS_REFERENCE] = { "reference", "The key with that Reference" },
+	[AS_PEER] = { "peer", "Keys of requests from that address" },
+	[AS_PATH] = { "path", "Keys whose path begins so" },
+	[AS_ALL] = { "all", "Keys that were found" },
 };
 #define NKINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* Makes it a search for the text as that. */
-static void
-look_as(struct page_search *s, const struct kind *kind)
+/* Makes it a search for the text as that; false: it cannot be that. */
+static bool
+look_as(struct page *p, struct page_search *s, enum kind kind)
 {
 	const char *text = s->what.data;
 	struct store_filter *f = &s->filter;
 
 	f->key = f->downstream = f->instance = f->peer = f->path = NULL;
-	s->as = kind->as;
-	if (strcmp(kind->as, "key") == 0)
+	f->below = kind == AS_PATH;
+	s->as = kinds[kind].as;
+	switch (kind) {
+	case AS_KEY:
 		f->key = text;
-	else if (strcmp(kind->as, "downstream") == 0)
+		return text[0] != '\0';
+	case AS_DOWNSTREAM:
 		f->downstream = text;
-	else if (strcmp(kind->as, "reference") == 0)
+		return can_be_uuid(p, text);
+	case AS_REFERENCE:
 		f->instance = text;
-	else if (strcmp(kind->as, "peer") == 0)
+		return can_be_uuid(p, text);
+	case AS_PEER:
 		f->peer = text;
-	else if (strcmp(kind->as, "path") == 0)
+		return is_address(text);
+	case AS_PATH:
 		f->path = text;
-	f->below = f->path != NULL;
+		return text[0] == '/';
+	case AS_ALL:
+		break;
+	}
+	return text[0] == '\0';
 }
 
 /* --- reading the form ----------------------------------------------------- */
@@ -101,77 +89,69 @@ void
 page_search_init(struct page_search *s)
 {
 	memset(s, 0, sizeof(*s));
-	s->as = s->state = "";
+	s->as = s->state = s->why = "";
 	buf_init(&s->what, LIMIT_PATH);
-	buf_init(&s->from, 32);
-	buf_init(&s->to, 32);
 }
 
 void
 page_search_free(struct page_search *s)
 {
 	buf_free(&s->what);
-	buf_free(&s->from);
-	buf_free(&s->to);
 }
 
 /*
- * Reads a time of UTC: 2026-11-20T10:00, as browsers write it, or with seconds,
- * or a space for the T; or a day, to which minute is added.  Afterwards the
- * text is as browsers read it.  *length (ms) is that of the minute or second.
+ * Reads a time of UTC, if there is one: 2026-11-20T10:00, as browsers write it,
+ * or with seconds, or a space for the T; or a day, to which minute is added.
+ * Afterwards the text is as browsers read it.  *length (ms) is that of the
+ * minute or second.
  */
-static enum rc
+static bool
 find_read_time(
-    struct buf *text, const char *minute, int64_t *wall, int64_t *length)
+    char text[PAGE_FIELD], const char *minute, int64_t *wall, int64_t *length)
 {
 	char whole[] = "0000-00-00T00:00:00Z";
-	enum rc rc;
+	size_t len = strlen(text);
 
-	if (text->len == 10 && (rc = buf_adds(text, minute)) != RC_OK)
-		return rc;
-	if (text->len != 16 && text->len != 19)
-		return RC_INVALID;
-	text->data[10] = 'T';
-	memcpy(whole, text->data, text->len);
-	*length = text->len == 16 ? 60000 : 1000;
-	return date_rfc3339(whole, wall) ? RC_OK : RC_INVALID;
+	if (len == 0)
+		return true;
+	if (len == 10)
+		len +=
+		    (size_t)snprintf(text + 10, PAGE_FIELD - 10, "%s", minute);
+	if (len != 16 && len != 19)
+		return false;
+	text[10] = 'T';
+	memcpy(whole, text, len);
+	*length = len == 16 ? 60000 : 1000;
+	return date_rfc3339(whole, wall);
 }
 
 static enum rc
-read_from(struct page_search *s)
+read_refused(struct page_search *s, const char *why)
 {
-	int64_t length;
-	enum rc rc = RC_OK;
-
-	if (s->from.len > 0)
-		rc = find_read_time(
-		    &s->from, "T00:00", &s->filter.from, &length);
-	if (rc == RC_INVALID)
-		snprintf(s->why, sizeof(s->why),
-		    "Made from: that is no time. Write it as 2026-11-20 "
-		    "10:00, in UTC.");
-	return rc;
+	s->why = why;
+	return RC_INVALID;
 }
 
 static enum rc
-read_to(struct page_search *s)
+read_times(struct page_search *s)
 {
 	struct store_filter *f = &s->filter;
 	int64_t length = 0;
-	enum rc rc = RC_OK;
 
-	if (s->to.len > 0)
-		rc = find_read_time(&s->to, "T23:59", &f->to, &length);
-	if (rc == RC_INVALID)
-		snprintf(s->why, sizeof(s->why),
+	if (!find_read_time(s->from, "T00:00", &f->from, &length))
+		return read_refused(s,
+		    "Made from: that is no time. Write it as 2026-11-20 "
+		    "10:00, in UTC.");
+	length = 0;
+	if (!find_read_time(s->to, "T23:59", &f->to, &length))
+		return read_refused(s,
 		    "Made until: that is no time. Write it as 2026-11-20 "
 		    "10:00, in UTC.");
 	f->to += length;
-	if (rc != RC_OK || f->to == 0 || f->to > f->from)
-		return rc;
-	snprintf(s->why, sizeof(s->why),
-	    "Made until: it is before Made from. Give a later time.");
-	return RC_INVALID;
+	return f->to == 0 || f->to > f->from
+	    ? RC_OK
+	    : read_refused(
+		  s, "Made until: it is before Made from. Give a later time.");
 }
 
 static enum rc
@@ -179,14 +159,12 @@ read_state(struct page_search *s, const char *name)
 {
 	if (name[0] == '\0')
 		return RC_OK;
-	if (record_state_parse(name, &s->filter.state) &&
-	    s->filter.state != RECORD_NONE) {
-		s->state = record_state_name(s->filter.state);
-		return RC_OK;
-	}
-	snprintf(s->why, sizeof(s->why),
-	    "State: there is no such state. Choose one of the list.");
-	return RC_INVALID;
+	if (!record_state_parse(name, &s->filter.state) ||
+	    s->filter.state == RECORD_NONE)
+		return read_refused(s,
+		    "State: there is no such state. Choose one of the list.");
+	s->state = record_state_name(s->filter.state);
+	return RC_OK;
 }
 
 static enum rc
@@ -194,74 +172,51 @@ read_as(struct page *p, struct page_search *s, const char *as)
 {
 	if (as[0] == '\0')
 		return RC_OK;
-	for (size_t i = 0; i < NKINDS; i++) {
-		if (strcmp(kinds[i].as, as) == 0 &&
-		    kinds[i].can_be(p, s->what.data)) {
-			look_as(s, &kinds[i]);
+	for (size_t i = 0; i < NKINDS; i++)
+		if (strcmp(kinds[i].as, as) == 0 && look_as(p, s, (enum kind)i))
 			return RC_OK;
-		}
-	}
-	snprintf(s->why, sizeof(s->why),
-	    "That text cannot be looked for so. Search for it anew.");
-	return RC_INVALID;
-}
-
-static enum rc
-read_what(struct page_search *s, const struct request *rq, page_form_read *read)
-{
-	enum rc rc = read(rq, "what", &s->what);
-
-	if (rc == RC_LIMIT || rc == RC_INVALID) {
-		snprintf(s->why, sizeof(s->why),
-		    "Look for: that is too long, or no text. Copy one name "
-		    "alone.");
-		rc = RC_INVALID;
-	}
-	return rc;
+	return read_refused(
+	    s, "That text cannot be looked for so. Search for it anew.");
 }
 
 enum rc
 page_search_read(struct page *p, struct page_search *s, page_form_read *read)
 {
-	struct buf as, state;
-	enum rc rc;
+	char as[PAGE_FIELD], state[PAGE_FIELD];
+	const struct {
+		const char *name;
+		char *out;
+	} fields[] = { { "from", s->from }, { "to", s->to }, { "as", as },
+		{ "state", state } };
+	enum rc rc = read(p->rq, "what", &s->what);
 
-	buf_init(&as, 16);
-	buf_init(&state, 32);
-	rc = read_what(s, p->rq, read);
+	if (rc == RC_LIMIT || rc == RC_INVALID)
+		return read_refused(s,
+		    "Look for: that is too long, or no text. Copy one name "
+		    "alone.");
+	for (size_t i = 0; i < 4 && rc == RC_OK; i++)
+		rc = page_form_text(
+		    p->rq, read, fields[i].name, fields[i].out, PAGE_FIELD);
+	if (rc == RC_LIMIT || rc == RC_INVALID)
+		return read_refused(s, "A field is too long. Search anew.");
 	if (rc == RC_OK)
-		rc = read(p->rq, "from", &s->from);
+		rc = read_times(s);
 	if (rc == RC_OK)
-		rc = read(p->rq, "to", &s->to);
-	if (rc == RC_OK)
-		rc = read(p->rq, "as", &as);
-	if (rc == RC_OK)
-		rc = read(p->rq, "state", &state);
-	if (rc == RC_OK)
-		rc = read_from(s);
-	if (rc == RC_OK)
-		rc = read_to(s);
-	if (rc == RC_OK)
-		rc = read_state(s, state.data);
-	if (rc == RC_OK)
-		rc = read_as(p, s, as.data);
-	buf_free(&as);
-	buf_free(&state);
-	if (rc == RC_LIMIT)
-		rc = RC_INVALID;
-	if (rc == RC_INVALID && s->why[0] == '\0')
-		snprintf(s->why, sizeof(s->why),
-		    "A field is too long. Search anew.");
-	return rc;
+		rc = read_state(s, state);
+	return rc == RC_OK ? read_as(p, s, as) : rc;
 }
 
 /* --- the page ----------------------------------------------------------- */
 
 static void
-write_form(struct page *p, struct page_search *s)
+begin_find(struct page *p, int status, const struct page_search *s)
 {
 	struct html *html = &p->html;
 
+	page_begin(p, status, "Find");
+	page_html_h1(html, "Find keys");
+	if (s->why[0] != '\0')
+		page_html_bad(html, s->why);
 	page_html_find(html, s->what.data);
 	page_html_option(html, "", "any");
 	for (int i = RECORD_PENDING; i < RECORD_NSTATES; i++) {
@@ -273,7 +228,7 @@ write_form(struct page *p, struct page_search *s)
 		else
 			page_html_option(html, name, name);
 	}
-	page_html_find_end(html, s->from.data, s->to.data);
+	page_html_find_end(html, s->from, s->to);
 }
 
 /* Says what the key is to the request whose Reference was looked for. */
@@ -293,30 +248,27 @@ write_warning(struct page *p, struct page_search *s, int64_t id)
 	return RC_OK;
 }
 
-/* Writes what is found if the text is looked for as that. */
+/* Writes what is found, as the search looks for it. */
 static enum rc
-write_kind(struct page *p, struct page_search *s, const struct kind *kind,
+write_kind(struct page *p, struct page_search *s, const char *caption,
     const char *after, struct store_found *found)
 {
-	struct store_browse b = { .after = after };
-	enum rc rc;
+	struct store_browse b = { .filter = s->filter, .after = after };
+	enum rc rc = store_browse(p->store, &b, found);
 
-	look_as(s, kind);
-	b.filter = s->filter;
-	rc = store_browse(p->store, &b, found);
 	if (rc == RC_OK)
-		rc = page_keys(p, kind->caption, s, found);
+		rc = page_keys(p, caption, s, found);
 	if (rc == RC_OK && found->n > 0 && s->filter.instance != NULL)
 		rc = write_warning(p, s, found->id[0]);
 	if (rc == RC_OK && found->count > 0 && p->admin && after == NULL)
-		rc = page_many_offer(p, s, found);
+		rc = page_many_offer(p, s);
 	return rc;
 }
 
 static const char *
 why_none(struct page *p, const struct page_search *s)
 {
-	if (s->state[0] == '\0' && s->from.len == 0 && s->to.len == 0 &&
+	if (s->state[0] == '\0' && s->from[0] == '\0' && s->to[0] == '\0' &&
 	    store_instance_kind(p->store, s->what.data) == STORE_INSTANCE_OURS)
 		return "That Reference is of a request to this store, but its "
 		       "key is not here: the request was refused before "
@@ -328,7 +280,7 @@ why_none(struct page *p, const struct page_search *s)
 	return "There is no such key.";
 }
 
-/* as: only so; "": as all that it can be. */
+/* s->as: only so; "": as all that it can be. */
 static enum rc
 write_found(struct page *p, struct page_search *s, const char *after)
 {
@@ -338,10 +290,10 @@ write_found(struct page *p, struct page_search *s, const char *after)
 	enum rc rc = RC_OK;
 
 	for (size_t i = 0; i < NKINDS && rc == RC_OK; i++) {
-		if (as[0] != '\0' ? strcmp(as, kinds[i].as) != 0
-				  : !kinds[i].can_be(p, s->what.data))
+		if ((as[0] != '\0' && strcmp(as, kinds[i].as) != 0) ||
+		    !look_as(p, s, (enum kind)i))
 			continue;
-		rc = write_kind(p, s, &kinds[i], after, &found);
+		rc = write_kind(p, s, kinds[i].caption, after, &found);
 		none = none && found.n == 0 && found.next[0] == '\0';
 	}
 	if (rc == RC_OK && none)
@@ -352,47 +304,32 @@ write_found(struct page *p, struct page_search *s, const char *after)
 static bool
 is_asked(const struct page_search *s)
 {
-	return s->what.len > 0 || s->state[0] != '\0' || s->from.len > 0 ||
-	    s->to.len > 0 || s->as[0] != '\0';
-}
-
-/* The page of a form that cannot be answered. */
-static void
-refuse_form(struct page *p, struct page_search *s)
-{
-	page_begin(p, 400, "Find");
-	page_html_h1(&p->html, "Find keys");
-	page_html_bad(&p->html, s->why);
-	write_form(p, s);
+	return s->what.len > 0 || s->state[0] != '\0' || s->from[0] != '\0' ||
+	    s->to[0] != '\0' || s->as[0] != '\0';
 }
 
 void
 page_find(struct page *p)
 {
 	struct page_search s;
-	struct buf next;
+	char next[STORE_PLACE];
 	enum rc rc;
 
 	page_search_init(&s);
-	buf_init(&next, STORE_PLACE);
 	rc = page_search_read(p, &s, page_form_query);
 	if (rc == RC_OK)
-		rc = page_form_query(p->rq, "next", &next);
+		rc = page_form_text(
+		    p->rq, page_form_query, "next", next, sizeof(next));
 	if (rc == RC_OK) {
-		page_begin(p, 200, "Find");
-		page_html_h1(&p->html, "Find keys");
-		write_form(p, &s);
+		begin_find(p, 200, &s);
 		if (is_asked(&s))
-			rc =
-			    write_found(p, &s, next.len > 0 ? next.data : NULL);
+			rc = write_found(p, &s, next[0] != '\0' ? next : NULL);
 	}
 	if ((rc == RC_INVALID || rc == RC_LIMIT) && s.why[0] == '\0')
-		snprintf(s.why, sizeof(s.why),
-		    "This link leads nowhere. Search anew.");
+		s.why = "This link leads nowhere. Search anew.";
 	if (rc == RC_INVALID || rc == RC_LIMIT)
-		refuse_form(p, &s);
+		begin_find(p, 400, &s);
 	else if (rc != RC_OK)
 		page_store_failed(p, rc);
-	buf_free(&next);
 	page_search_free(&s);
 }

@@ -6,11 +6,8 @@
 
 #include "page.h"
 #include "page_html.h"
-#include "page_form.h"
+#include "page_value.h"
 #include "store_operator.h"
-
-/* The longest page: a key's, with all that belongs to it. */
-#define PAGE_BYTES ((size_t)8 * 1024 * 1024)
 
 /* Room for a value in a list; a key's own page shows the whole. */
 #define PAGE_CUT 160
@@ -35,11 +32,29 @@ void page_say(struct page *p, int status, const char *title, const char *text);
 void page_not_found(struct page *p, const char *text);
 void page_store_failed(struct page *p, enum rc rc);
 
+/* Whether a read went well; else one of the two pages above was made.  text:
+ * what is said of RC_NOTFOUND. */
+bool page_has_read(struct page *p, enum rc rc, const char *text);
+
 /* A fact that may be unknown: NULL or "". */
 void page_fact(struct html *html, const char *name, const char *value);
 
+/* The name of a caller. */
+const char *page_caller(const char *scope);
+
 /* By which name the browser reaches the page; "". */
 const char *page_host(const struct page *p);
+
+/* Whether store and spools work; why: that they do not, or what is amiss. */
+bool page_is_healthy(struct store *store, char *why, size_t size);
+
+/*
+ * Calls say for each line of refused.h: for what this process refused in the
+ * last minute, and for callers with max_open_keys open outcomes, whichever
+ * process refused them last, and when.  Returns how many.
+ */
+size_t
+page_refusals(struct page *p, void (*say)(struct page *, const char *line));
 
 /* The pages.  Each begins and writes all but the end. */
 void page_overview(struct page *p);
@@ -54,14 +69,17 @@ void page_many_do(struct page *p);
 
 /* --- searches and lists -------------------------------------------------- */
 
+/* Room for a field of the search's form but the text. */
+#define PAGE_FIELD 33
+
 /* A search, as its form and the links to more of it say it. */
 struct page_search {
-	struct buf what;            /* the text to look for */
-	const char *as;             /* as what it is looked for; "": as any */
-	const char *state;          /* its name; "": any */
-	struct buf from, to;        /* times */
-	struct store_filter filter; /* points into the others */
-	char why[128];              /* of a refusal: the field, and the cure */
+	struct buf what;                       /* the text to look for */
+	const char *as;                        /* as what; "": as any */
+	const char *state;                     /* its name; "": any */
+	char from[PAGE_FIELD], to[PAGE_FIELD]; /* times */
+	struct store_filter filter;            /* points into the others */
+	const char *why; /* of a refusal: the field, and the cure */
 };
 
 void page_search_init(struct page_search *s);
@@ -76,16 +94,13 @@ page_search_read(struct page *p, struct page_search *s, page_form_read *read);
 enum rc page_keys(struct page *p, const char *caption,
     const struct page_search *s, const struct store_found *found);
 
-/* The same for the effects of a key, or with 0 those that were given up. */
-enum rc page_effects(struct page *p, int64_t key_id, bool *any);
+/* The same for the effects of a key, or with 0 those that were given up.
+ * after: where the list goes on, or NULL. */
+enum rc
+page_effects(struct page *p, int64_t key_id, const char *after, bool *any);
 
-/* Offers what can be done with all keys of a search, which has found these at
- * its beginning. */
-enum rc page_many_offer(struct page *p, const struct page_search *s,
-    const struct store_found *found);
-
-/* The value of ?id=; 0: there is none. */
-int64_t page_id(const struct request *rq);
+/* Offers what can be done with all keys of a search. */
+enum rc page_many_offer(struct page *p, const struct page_search *s);
 
 /* --- acts --------------------------------------------------------------- */
 
@@ -105,16 +120,18 @@ struct page_target {
 	bool is_effect;
 	struct record key;
 	struct effect effect;
+	/* of both */
+	const char *scope, *path, *name;
+	struct page_token bound; /* points into this */
 };
 
-/* Finds the act of that name; false: there is none. */
-bool page_act_parse(const char *name, enum page_act *act);
-const char *page_act_name(enum page_act act);
-const char *page_act_label(enum page_act act);
+/* Writes a button for each act that suits a key, or an effect: one of the two
+ * is not NULL. */
+void page_acts(
+    struct page *p, const struct record *key, const struct effect *effect);
 
 /* Whether the act is possible now. */
-bool page_act_suits_key(enum page_act act, const struct record *r);
-bool page_act_suits_effect(enum page_act act, const struct effect *e);
+bool page_act_suits(const struct page_target *t);
 
 /* Reads the key or the effect of the number .id; RC_NOTFOUND.  After RC_OK the
  * caller calls page_target_free(). */
@@ -136,14 +153,10 @@ void page_refuse(struct page *p, const char *why);
 void
 page_log_act(struct page *p, const struct page_target *t, const char *result);
 
-struct page_token;
-/* What the token of that act is bound to; it points into the target. */
-void page_target_bind(const struct page *p, const struct page_target *t,
-    struct page_token *token);
-
-/* The page that asks.  why: the answer that was given is none; text: that
- * answer; NULL: the first time. */
-void page_ask(struct page *p, const struct page_target *t, const char *why,
-    const char *text);
+/* page_token_make() and page_token_is_good() with this store's secret, now. */
+enum rc page_sign(struct page *p, const struct page_token *bound,
+    char token[PAGE_TOKEN_SIZE]);
+bool page_is_signed(
+    struct page *p, const struct page_token *bound, const char *token);
 
 #endif

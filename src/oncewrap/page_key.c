@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "page_impl.h"
-#include "page_write.h"
 
 /* So much of a body is shown (bytes). */
 #define BODY_SHOWN 65536
@@ -59,8 +58,7 @@ write_life(struct page *p, const struct record *r)
 	if (r->last_error != NULL)
 		page_html_fact_error(html, "Last error", r->last_error);
 	page_html_fact(html, "Path", r->path);
-	page_html_fact(
-	    html, "Caller", r->scope[0] != '\0' ? r->scope : "(none)");
+	page_html_fact(html, "Caller", page_caller(r->scope));
 	write_request(html, r);
 	page_html_fact_number(html, "Attempts", r->attempt);
 	page_fact(html, "Recovery point", r->recovery_point);
@@ -196,25 +194,6 @@ write_output(struct page *p, const struct record *r)
 	store_output_free(&o);
 }
 
-/* The acts that suit a key or an effect: one of the two is not NULL. */
-static void
-write_acts(
-    struct page *p, const struct record *key, const struct effect *effect)
-{
-	if (!p->admin)
-		return;
-	page_html_acts(&p->html, key != NULL ? key->id : effect->id);
-	for (int i = 0; i < PAGE_NACTS; i++) {
-		const enum page_act act = (enum page_act)i;
-
-		if (key != NULL ? page_act_suits_key(act, key)
-				: page_act_suits_effect(act, effect))
-			page_html_act(
-			    &p->html, page_act_name(act), page_act_label(act));
-	}
-	page_html_acts_end(&p->html);
-}
-
 void
 page_key(struct page *p)
 {
@@ -225,23 +204,20 @@ page_key(struct page *p)
 	enum rc rc;
 
 	response_init(&head);
-	rc = store_browse_key(p->store, page_id(p->rq), &r, &head);
-	if (rc != RC_OK) {
-		if (rc == RC_NOTFOUND)
-			page_not_found(p, "There is no such key.");
-		else
-			page_store_failed(p, rc);
+	rc = store_browse_key(p->store,
+	    page_form_number(p->rq, page_form_query, "id"), &r, &head);
+	if (!page_has_read(p, rc, "There is no such key.")) {
 		response_free(&head);
 		return;
 	}
 	page_write_cut(r.key, key, sizeof(key));
 	page_begin(p, 200, key);
 	page_html_key_title(&p->html, r.key);
-	write_acts(p, &r, NULL);
+	page_acts(p, &r, NULL);
 	write_life(p, &r);
 	write_answer(p, &r, &head);
 	write_output(p, &r);
-	rc = page_effects(p, r.id, &any);
+	rc = page_effects(p, r.id, NULL, &any);
 	if (rc != RC_OK)
 		page_html_bad(&p->html, rc_text(rc));
 	record_free(&r);
@@ -261,8 +237,7 @@ write_effect(struct page *p, const struct effect *e)
 		page_html_fact_error(html, "Last error", e->last_error);
 	page_html_fact_key(html, "Key", e->key_id, e->key);
 	page_html_fact(html, "Path", e->path);
-	page_html_fact(
-	    html, "Caller", e->scope[0] != '\0' ? e->scope : "(none)");
+	page_html_fact(html, "Caller", page_caller(e->scope));
 	page_html_fact_number(html, "Attempts", e->attempts);
 	page_html_fact(html, "Effect key", e->effect_key);
 	write_time(p, "Made", e->created_at);
@@ -284,18 +259,13 @@ page_effect(struct page *p)
 	struct effect e;
 	enum rc rc;
 
-	rc = store_browse_effect(p->store, page_id(p->rq), &e);
-	if (rc == RC_NOTFOUND) {
-		page_not_found(p, "There is no such effect.");
+	rc = store_browse_effect(
+	    p->store, page_form_number(p->rq, page_form_query, "id"), &e);
+	if (!page_has_read(p, rc, "There is no such effect."))
 		return;
-	}
-	if (rc != RC_OK) {
-		page_store_failed(p, rc);
-		return;
-	}
 	page_begin(p, 200, e.topic);
 	page_html_effect_title(&p->html, e.id, e.topic);
-	write_acts(p, NULL, &e);
+	page_acts(p, NULL, &e);
 	write_effect(p, &e);
 	effect_free(&e);
 }

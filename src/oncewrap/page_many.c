@@ -1,44 +1,69 @@
 /*
- * An act upon all keys that a search finds: the offer, and the page that asks.
+ * An act upon all keys that a search finds: the offer, the page that asks, and
+ * the act.
  *
- * That page says how many keys there are, and fixes the moment: what changes or
- * is made later stays as it is.
+ * The page that asks says how many keys there are, and fixes the moment: what
+ * changes or is made later stays as it is.  The act walks the search in small
+ * transactions for a bounded time, and its page offers to go on.
  */
 #include "config.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "page_write.h"
+#include "clock.h"
 #include "resolve.h"
-
-#include "page_many.h"
+#include "words.h"
+#include "page_impl.h"
 
 #define NAME_SIZE 96
 
-static const struct page_many acts[] = {
-	{ PAGE_NOT_EXECUTED, "Release all", " (not executed)", "released",
-	    { RECORD_UNKNOWN, RECORD_DEAD_LETTER }, 2, resolve_some },
-	{ PAGE_FORGET, "Forget all", "", "forgotten", { RECORD_NONE }, 1,
-	    store_forget_some },
+/* How long (ms) one request acts. */
+#define ACT_TIME 1500
+
+static const char no_form[] = "That is no form of this page; nothing was done.";
+
+static const struct many {
+	enum page_act act;
+	const char *offer, *what;
+} many_acts[RESOLVE_NACTS] = {
+	[RESOLVE_RELEASE] = { PAGE_NOT_EXECUTED, "Release all",
+	    " (not executed)" },
+	[RESOLVE_FORGET] = { PAGE_FORGET, "Forget all", "" },
 };
-#define NACTS (sizeof(acts) / sizeof(acts[0]))
 
-static const struct page_many *
-find_act(const char *name)
-{
-	for (size_t i = 0; i < NACTS; i++)
-		if (strcmp(page_act_name(acts[i].act), name) == 0)
-			return &acts[i];
-	return NULL;
-}
+/* A request for one of them. */
+struct many_request {
+	struct page *page;
+	const struct many *many;
+	const struct resolve_act *act;
+	struct page_search search;
+	struct buf text; /* the search as no other search has it */
+	struct page_token bound;
+	char token[PAGE_TOKEN_SIZE];
+	int64_t moment; /* of the question, wall clock (ms) */
+	/* what came of it so far */
+	int64_t until_mono; /* the request ends then */
+	int64_t done, stayed;
+	bool left;
+	char place[STORE_PLACE]; /* where the request begins, and the next */
+};
 
-bool
-page_many_state(const struct page_search *s, enum record_state state,
+/* --- how many ------------------------------------------------------------- */
+
+struct many_count {
+	int64_t n;
+	bool more; /* there are more than that */
+};
+
+/* Whether the act is upon keys of that state, RECORD_NONE for any; then b
+ * becomes the search for those that also fit s. */
+static bool
+of_state(const struct page_search *s, enum record_state state,
     struct store_browse *b)
 {
-	memset(b, 0, sizeof(*b));
-	b->filter = s->filter;
+	*b = (struct store_browse){ .filter = s->filter };
 	if (state == RECORD_NONE)
 		return s->filter.state != RECORD_IN_PROGRESS;
 	b->filter.state = state;
@@ -46,8 +71,7 @@ page_many_state(const struct page_search *s, enum record_state state,
 }
 
 static enum rc
-add_count(
-    struct page *p, const struct store_browse *b, struct page_many_count *c)
+add_count(struct page *p, const struct store_browse *b, struct many_count *c)
 {
 	struct store_found found;
 	enum rc rc = store_browse(p->store, b, &found);
@@ -59,114 +83,152 @@ add_count(
 	return rc;
 }
 
-enum rc
-page_many_count(struct page *p, const struct page_many *m,
-    const struct page_search *s, const struct store_found *known,
-    struct page_many_count *c)
+/* Counts the keys of the search that the act is for. */
+static enum rc
+count_keys(struct page *p, const struct resolve_act *act,
+    const struct page_search *s, struct many_count *c)
 {
-	struct page_many_count running = { 0, false };
+	struct many_count running = { 0, false };
 	struct store_browse b;
 	enum rc rc = RC_OK;
 
 	*c = running;
-	for (size_t i = 0; i < m->nstates && rc == RC_OK; i++) {
-		if (!page_many_state(s, m->states[i], &b))
-			continue;
-		if (m->states[i] != RECORD_NONE || known == NULL)
+	for (size_t i = 0; i < act->nstates && rc == RC_OK; i++)
+		if (of_state(s, act->states[i], &b))
 			rc = add_count(p, &b, c);
-		else
-			*c = (struct page_many_count){ known->count,
-				!known->all };
-	}
-	if (rc == RC_OK && m->states[0] == RECORD_NONE &&
-	    page_many_state(s, RECORD_IN_PROGRESS, &b))
+	if (rc == RC_OK && act->states[0] == RECORD_NONE &&
+	    of_state(s, RECORD_IN_PROGRESS, &b))
 		rc = add_count(p, &b, &running);
 	c->n -= running.n < c->n ? running.n : c->n;
 	return rc;
+}
+
+/* "Forget all 17", or "Forget all, more than 17". */
+static const char *
+name_act(const struct many *m, const struct many_count *c, char out[NAME_SIZE])
+{
+	char text[PAGE_COUNT_SIZE];
+
+	page_write_count(c->n, c->more, text);
+	snprintf(out, NAME_SIZE, "%s%s %s%s", m->offer, c->more ? "," : "",
+	    text, m->what);
+	return out;
 }
 
 static void
 write_search(struct page *p, const struct page_search *s)
 {
 	page_html_many_search(
-	    &p->html, s->what.data, s->as, s->state, s->from.data, s->to.data);
-}
-
-/* "Forget all 17", or "Forget all, more than 17". */
-static const char *
-name_act(const struct page_many *m, const struct page_many_count *c,
-    char out[NAME_SIZE])
-{
-	char count[PAGE_COUNT_SIZE];
-
-	page_write_count(c->n, c->more, count);
-	snprintf(out, NAME_SIZE, "%s%s %s%s", m->offer, c->more ? "," : "",
-	    count, m->what);
-	return out;
+	    &p->html, s->what.data, s->as, s->state, s->from, s->to);
 }
 
 enum rc
-page_many_offer(struct page *p, const struct page_search *s,
-    const struct store_found *found)
+page_many_offer(struct page *p, const struct page_search *s)
 {
-	struct page_many_count counts[NACTS];
+	struct many_count counts[RESOLVE_NACTS];
 	char name[NAME_SIZE];
 	int64_t all = 0;
 	enum rc rc = RC_OK;
 
-	for (size_t i = 0; i < NACTS && rc == RC_OK; i++) {
-		rc = page_many_count(p, &acts[i], s, found, &counts[i]);
+	for (size_t i = 0; i < RESOLVE_NACTS && rc == RC_OK; i++) {
+		rc = count_keys(p, &resolve_acts[i], s, &counts[i]);
 		all += counts[i].n;
 	}
 	if (rc != RC_OK || all == 0)
 		return rc;
 	page_html_many(&p->html);
 	write_search(p, s);
-	for (size_t i = 0; i < NACTS; i++)
+	for (size_t i = 0; i < RESOLVE_NACTS; i++)
 		if (counts[i].n > 0)
-			page_html_act(&p->html, page_act_name(acts[i].act),
-			    name_act(&acts[i], &counts[i], name));
+			page_html_act(&p->html, resolve_acts[i].name,
+			    name_act(&many_acts[i], &counts[i], name));
 	page_html_acts_end(&p->html);
 	return RC_OK;
 }
 
-/* --- the token ---------------------------------------------------------- */
+/* --- the request ---------------------------------------------------------- */
 
-enum rc
-page_many_bind(const struct page *p, const struct page_many *m,
-    const struct page_search *s, struct buf *text, struct page_token *token)
+/* Makes what the token is bound to, but for the moment. */
+static enum rc
+bind_search(struct many_request *m)
 {
-	const char *const parts[] = { s->what.data, s->as, s->state,
-		s->from.data, s->to.data };
+	const struct page_search *s = &m->search;
+	const char *const parts[] = { s->what.data, s->as, s->state, s->from,
+		s->to };
 	enum rc rc = RC_OK;
 
 	for (size_t i = 0; i < 5 && rc == RC_OK; i++) {
-		rc = html_query(text, parts[i]);
+		rc = html_query(&m->text, parts[i]);
 		if (rc == RC_OK)
-			rc = buf_addc(text, '&');
+			rc = buf_addc(&m->text, '&');
 	}
-	memset(token, 0, sizeof(*token));
-	token->user = p->user;
-	token->host = page_host(p);
-	token->act = page_act_name(m->act);
-	token->state = text->data;
+	m->bound = (struct page_token){ .user = m->page->user,
+		.host = page_host(m->page),
+		.act = m->act->name,
+		.state = m->text.data };
 	return rc;
+}
+
+/* Reads the act and the search; false: the page that says why not was made.
+ * The caller calls end_many(). */
+static bool
+begin_many(struct page *p, struct many_request *m, page_form_read *read)
+{
+	char name[32];
+	size_t i = 0;
+	enum rc rc;
+
+	memset(m, 0, sizeof(*m));
+	m->page = p;
+	page_search_init(&m->search);
+	buf_init(&m->text, (size_t)4 * LIMIT_PATH);
+	rc = page_form_text(p->rq, read, "do", name, sizeof(name));
+	while (i < RESOLVE_NACTS && strcmp(resolve_acts[i].name, name) != 0)
+		i++;
+	if (rc == RC_OK)
+		rc = page_search_read(p, &m->search, read);
+	if (rc == RC_INVALID || rc == RC_LIMIT ||
+	    (rc == RC_OK && (i == RESOLVE_NACTS || m->search.as[0] == '\0'))) {
+		page_not_found(p, "There is no such act.");
+		return false;
+	}
+	m->many = &many_acts[i];
+	m->act = &resolve_acts[i];
+	if (rc == RC_OK)
+		rc = bind_search(m);
+	if (rc != RC_OK)
+		page_store_failed(p, rc);
+	return rc == RC_OK;
+}
+
+static void
+end_many(struct many_request *m)
+{
+	buf_free(&m->text);
+	page_search_free(&m->search);
+}
+
+/* Writes the form that acts, and its button. */
+static void
+write_form(struct many_request *m, const char *label)
+{
+	struct html *html = &m->page->html;
+
+	page_html_many_confirm(html, m->act->name, m->token, m->moment);
+	write_search(m->page, &m->search);
+	/* Of two states: which one is not known, and few are left. */
+	if (m->left && m->act->nstates == 1)
+		page_html_many_next(html, m->place);
+	page_html_many_end(html, label);
 }
 
 /* --- asking ------------------------------------------------------------- */
 
-void
-page_many_form(struct page *p, const struct page_many *m,
-    const struct page_search *s, int64_t moment, const char *token)
-{
-	page_html_many_confirm(&p->html, page_act_name(m->act), token, moment);
-	write_search(p, s);
-}
-
 static void
-write_question(struct page *p, const struct page_many *m,
-    const struct page_search *s, const char *title)
+write_question(struct many_request *m, const char *title)
 {
+	const struct page_search *s = &m->search;
+	struct page *p = m->page;
 	struct html *html = &p->html;
 
 	page_begin(p, 200, title);
@@ -175,80 +237,217 @@ write_question(struct page *p, const struct page_many *m,
 	page_fact(html, "Look for", s->what.data);
 	page_fact(html, "As", s->what.len > 0 ? s->as : "");
 	page_fact(html, "State", s->state);
-	page_fact(html, "Made from", s->from.data);
-	page_fact(html, "Made until", s->to.data);
+	page_fact(html, "Made from", s->from);
+	page_fact(html, "Made until", s->to);
 	page_html_facts_end(html);
-	page_act_box(p, m->act);
+	page_act_box(p, m->many->act);
 	page_html_p(html,
 	    "That is so for each of these keys. A key that is in progress, "
 	    "and one that changes or is made from now on, stays as it is.");
-}
-
-static void
-many_question(
-    struct page *p, const struct page_many *m, const struct page_search *s)
-{
-	const int64_t moment = store_wall(p->store, store_now(p->store));
-	char token[PAGE_TOKEN_SIZE], title[NAME_SIZE];
-	struct page_token bound = { 0 };
-	struct page_many_count count;
-	struct buf text;
-	enum rc rc = page_many_count(p, m, s, NULL, &count);
-
-	buf_init(&text, PAGE_MANY_TEXT);
-	if (rc == RC_OK)
-		rc = page_many_bind(p, m, s, &text, &bound);
-	bound.changed = moment;
-	if (rc == RC_OK)
-		rc = page_token_make(
-		    &bound, store_secret(p->store), store_now(p->store), token);
-	if (rc != RC_OK)
-		page_store_failed(p, rc);
-	else if (count.n == 0)
-		page_say(p, 409, "Nothing to do",
-		    "That search finds no key for that.");
-	else {
-		write_question(p, m, s, name_act(m, &count, title));
-		page_many_form(p, m, s, moment, token);
-		page_html_many_end(&p->html, title);
-	}
-	buf_free(&text);
-}
-
-const struct page_many *
-page_many_read(struct page *p, struct page_search *s, page_form_read *read)
-{
-	const struct page_many *m;
-	struct buf name;
-	enum rc rc;
-
-	buf_init(&name, 32);
-	rc = read(p->rq, "do", &name);
-	m = rc == RC_OK ? find_act(name.data) : NULL;
-	buf_free(&name);
-	if (rc == RC_OK)
-		rc = page_search_read(p, s, read);
-	if (rc != RC_OK && rc != RC_INVALID && rc != RC_LIMIT) {
-		page_store_failed(p, rc);
-		return NULL;
-	}
-	if (m == NULL || rc != RC_OK || s->as[0] == '\0') {
-		page_not_found(p, "There is no such act.");
-		return NULL;
-	}
-	return m;
+	write_form(m, title);
 }
 
 void
 page_many_confirm(struct page *p)
 {
-	const struct page_many *m;
-	struct page_search s;
+	struct many_request m;
+	struct many_count c;
+	char title[NAME_SIZE];
+	enum rc rc;
 
 	if (!page_may_act(p))
 		return;
-	page_search_init(&s);
-	if ((m = page_many_read(p, &s, page_form_query)) != NULL)
-		many_question(p, m, &s);
-	page_search_free(&s);
+	if (begin_many(p, &m, page_form_query)) {
+		m.moment = store_wall(p->store, store_now(p->store));
+		m.bound.changed = m.moment;
+		rc = count_keys(p, m.act, &m.search, &c);
+		if (rc == RC_OK)
+			rc = page_sign(p, &m.bound, m.token);
+		if (rc != RC_OK)
+			page_store_failed(p, rc);
+		else if (c.n == 0)
+			page_say(p, 409, "Nothing to do",
+			    "That search finds no key for that.");
+		else
+			write_question(&m, name_act(m.many, &c, title));
+	}
+	end_many(&m);
+}
+
+/* --- the act -------------------------------------------------------------- */
+
+/* Acts upon n keys, and logs each. */
+static enum rc
+act_on(struct many_request *m, struct store_chosen *keys,
+    const struct page_target *targets, size_t n)
+{
+	enum rc rc = m->act->some(m->page->store, keys, n);
+
+	for (size_t i = 0; i < n; i++) {
+		m->done += keys[i].done;
+		m->stayed += !keys[i].done;
+		page_log_act(m->page, &targets[i],
+		    keys[i].done      ? "done"
+			: rc == RC_OK ? "lost"
+				      : rc_text(rc));
+	}
+	return rc;
+}
+
+/* Reads keys that were found, from *at on, as many as one transaction takes,
+ * and acts upon those that have not changed. */
+static enum rc
+act_on_some(struct many_request *m, const struct store_found *found, size_t *at)
+{
+	struct page_target targets[STORE_CHOSEN_MAX], *t;
+	struct store_chosen keys[STORE_CHOSEN_MAX];
+	size_t n = 0;
+	enum rc rc = RC_OK;
+
+	memset(targets, 0, sizeof(targets));
+	while (*at < found->n && n < STORE_CHOSEN_MAX && rc == RC_OK) {
+		t = &targets[n];
+		t->act = m->many->act;
+		t->id = found->id[(*at)++];
+		rc = page_target_read(m->page, t);
+		if (rc == RC_OK && page_act_suits(t) &&
+		    t->key.updated_at < m->moment)
+			keys[n++] = (struct store_chosen){ .id = t->id,
+				.attempt = t->key.attempt,
+				.from = t->key.state };
+		else if (rc == RC_OK) {
+			m->stayed++;
+			page_target_free(t);
+		} else if (rc == RC_NOTFOUND)
+			rc = RC_OK;
+	}
+	if (rc == RC_OK && n > 0)
+		rc = act_on(m, keys, targets, n);
+	while (n > 0)
+		page_target_free(&targets[--n]);
+	return rc;
+}
+
+static bool
+time_is_up(const struct many_request *m)
+{
+	return clock_mono() >= m->until_mono;
+}
+
+/* The oldest first: those that were made since the question come last. */
+static enum rc
+act_on_found(struct many_request *m, struct store_browse *b)
+{
+	struct store_found found;
+	size_t i;
+	enum rc rc;
+
+	b->oldest = true;
+	b->every = b->filter.from == 0 && b->filter.to == 0;
+	if (b->filter.to == 0 || b->filter.to > m->moment)
+		b->filter.to = m->moment;
+	for (;;) {
+		i = 0;
+		b->after = m->place[0] != '\0' ? m->place : NULL;
+		rc = store_browse(m->page->store, b, &found);
+		while (rc == RC_OK && i < found.n && !time_is_up(m))
+			rc = act_on_some(m, &found, &i);
+		m->left = rc != RC_OK || i < found.n || found.next[0] != '\0';
+		if (rc == RC_OK && i == found.n)
+			memcpy(m->place, found.next, sizeof(m->place));
+		if (!m->left || rc != RC_OK || time_is_up(m))
+			return rc;
+	}
+}
+
+static void
+say_left(struct many_request *m)
+{
+	struct many_count c;
+	char text[PAGE_COUNT_SIZE], left[96];
+
+	if (count_keys(m->page, m->act, &m->search, &c) != RC_OK)
+		return;
+	c.n -= m->stayed < c.n ? m->stayed : c.n;
+	page_write_count(c.n, c.more, text);
+	snprintf(left, sizeof(left), "Left: %s.", text);
+	page_html_p(&m->page->html, left);
+}
+
+/* Says what was done, and offers to go on; why: it ended early, or "". */
+static void
+many_say_done(struct many_request *m, const char *why)
+{
+	const char *title = m->left ? "Not all yet" : "Done";
+	struct html *html = &m->page->html;
+	char text[160];
+
+	page_begin(m->page, 200, title);
+	page_html_h1(html, title);
+	snprintf(text, sizeof(text), "%" PRId64 " %s %s.", m->done,
+	    PLURAL(m->done, "key is", "keys are"), m->act->done);
+	page_html_done(html, text);
+	if (why[0] != '\0')
+		page_html_bad(html, why);
+	if (m->stayed > 0) {
+		snprintf(text, sizeof(text),
+		    "%" PRId64 " %s as %s: changed since, or in progress.",
+		    m->stayed, PLURAL(m->stayed, "stays", "stay"),
+		    PLURAL(m->stayed, "it is", "they are"));
+		page_html_p(html, text);
+	}
+	if (m->left) {
+		say_left(m);
+		write_form(m, "Go on");
+	}
+	page_html_back(html);
+}
+
+static void
+many_perform(struct many_request *m)
+{
+	struct page *p = m->page;
+	struct store_browse b;
+	char why[512] = "";
+	enum rc rc = RC_OK;
+
+	m->until_mono = clock_mono() + ACT_TIME;
+	for (size_t i = 0; i < m->act->nstates && rc == RC_OK && !m->left; i++)
+		if (of_state(&m->search, m->act->states[i], &b))
+			rc = act_on_found(m, &b);
+	if (rc != RC_OK)
+		(void)store_why(p->store, rc, why, sizeof(why));
+	if (rc == RC_INVALID)
+		page_refuse(p, no_form);
+	else if (rc != RC_OK && m->done == 0)
+		page_store_failed(p, rc);
+	else
+		many_say_done(m, why);
+}
+
+void
+page_many_do(struct page *p)
+{
+	struct many_request m;
+
+	if (!page_may_act(p) || !page_has_form(p))
+		return;
+	if (!begin_many(p, &m, page_form_body)) {
+		end_many(&m);
+		return;
+	}
+	m.moment = page_form_number(p->rq, page_form_body, "moment");
+	m.bound.changed = m.moment;
+	if (page_form_text(p->rq, page_form_body, "token", m.token,
+		sizeof(m.token)) != RC_OK ||
+	    page_form_text(p->rq, page_form_body, "next", m.place,
+		sizeof(m.place)) != RC_OK)
+		page_refuse(p, no_form);
+	else if (page_is_signed(p, &m.bound, m.token))
+		many_perform(&m);
+	else
+		page_refuse(p,
+		    "The form is not of a page that was shown to you within "
+		    "the last hour. Nothing was done: search again.");
+	end_many(&m);
 }

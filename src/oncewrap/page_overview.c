@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "clock.h"
@@ -12,9 +13,7 @@
 #include "date.h"
 #include "hour.h"
 #include "metrics.h"
-#include "page_write.h"
 #include "refused.h"
-#include "spool.h"
 #include "page_impl.h"
 
 /* The newest keys are those of so many minutes (ms). */
@@ -32,19 +31,23 @@ is_refused(const char *line, int64_t now)
 	return false;
 }
 
-void
-page_refusals(struct store *store, const struct conf *conf,
-    void (*say)(void *arg, const char *line), void *arg)
+size_t
+page_refusals(struct page *p, void (*say)(struct page *, const char *line))
 {
 	char line[REFUSED_LINE], open[CROWDS_MAX][REFUSED_LINE];
 	const int64_t now = clock_mono();
-	const size_t n = crowds_open(store, conf, open);
+	const size_t n = crowds_open(p->store, p->conf, open);
+	size_t said = 0;
 
-	for (size_t i = 0; refused_line(i, now, line); i++)
-		say(arg, line);
-	for (size_t i = 0; i < n; i++)
-		if (!is_refused(open[i], now))
-			say(arg, open[i]);
+	for (; refused_line(said, now, line); said++)
+		say(p, line);
+	for (size_t i = 0; i < n; i++) {
+		if (!is_refused(open[i], now)) {
+			say(p, open[i]);
+			said++;
+		}
+	}
+	return said;
 }
 
 /* The picture's coordinates: see the template hour. */
@@ -147,18 +150,10 @@ page_hour(struct page *p)
 
 /* --- the page ----------------------------------------------------------- */
 
-struct attention {
-	struct page *page;
-	bool none;
-};
-
 static void
-attend_refusal(void *arg, const char *line)
+attend_refusal(struct page *p, const char *line)
 {
-	struct attention *a = arg;
-
-	page_html_bad(&a->page->html, line);
-	a->none = false;
+	page_html_bad(&p->html, line);
 }
 
 /* Writes the keys of that state, or with NONE those that were made since. */
@@ -176,8 +171,9 @@ write_keys(struct page *p, const char *caption, enum record_state state,
 	if (state != RECORD_NONE)
 		s.state = record_state_name(state);
 	page_write_utc(since, from);
-	rc = since != 0 ? buf_add(&s.from, from, 16) : RC_OK;
-	if (rc == RC_OK && (rc = store_browse(p->store, &b, &found)) == RC_OK)
+	if (since != 0)
+		snprintf(s.from, sizeof(s.from), "%.16s", from);
+	if ((rc = store_browse(p->store, &b, &found)) == RC_OK)
 		rc = page_keys(p, caption, &s, &found);
 	*any = *any || (rc == RC_OK && found.n > 0);
 	page_search_free(&s);
@@ -187,20 +183,19 @@ write_keys(struct page *p, const char *caption, enum record_state state,
 static enum rc
 write_attention(struct page *p)
 {
-	struct attention a = { p, true };
-	bool keys = false, effects = false;
+	bool keys = false, effects = false, refused;
 	enum rc rc;
 
 	page_html_h2(&p->html, "Needs attention");
-	page_refusals(p->store, p->conf, attend_refusal, &a);
+	refused = page_refusals(p, attend_refusal) > 0;
 	rc = write_keys(
 	    p, "Keys whose outcome is unknown", RECORD_UNKNOWN, 0, &keys);
 	if (rc == RC_OK)
 		rc = write_keys(p, "Keys that reconciliation gave up",
 		    RECORD_DEAD_LETTER, 0, &keys);
 	if (rc == RC_OK)
-		rc = page_effects(p, 0, &effects);
-	if (rc == RC_OK && a.none && !keys && !effects)
+		rc = page_effects(p, 0, NULL, &effects);
+	if (rc == RC_OK && !refused && !keys && !effects)
 		page_html_p(&p->html, "Nothing does.");
 	return rc;
 }
@@ -225,8 +220,7 @@ static void
 write_health(struct page *p)
 {
 	char why[512] = "";
-	const bool works = store_health(p->store, why, sizeof(why)) &&
-	    spool_is_usable(why, sizeof(why));
+	const bool works = page_is_healthy(p->store, why, sizeof(why));
 
 	page_html_h2(&p->html, "Health");
 	if (works)

@@ -5,8 +5,7 @@
 
 #include "cases.h"
 
-#include "page_token.h"
-#include "page_write.h"
+#include "page_value.h"
 
 #define NOW INT64_C(1000000000)
 

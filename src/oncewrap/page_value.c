@@ -1,0 +1,265 @@
+/*
+ * See page_value.h.  The fields of forms are few and short but for one, so each
+ * is looked for by itself.  A token is the time when it was made, in
+ * hexadecimal, and an HMAC-SHA-256 of that time and of all that the token is
+ * bound to.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <openssl/crypto.h>
+
+#include "body.h"
+#include "date.h"
+#include "digest.h"
+#include "form.h"
+#include "utf8.h"
+#include "page_value.h"
+
+/* Where a search is. */
+struct search {
+	const char *name;
+	struct buf *out;
+	bool inside, found;
+};
+
+/* Handles all events that there are bytes for. */
+static enum rc
+read_events(struct form *form, struct search *s)
+{
+	enum rc rc = RC_OK;
+
+	while (rc == RC_OK) {
+		switch (form_next(form)) {
+		case FORM_FIELD:
+			s->inside = !s->found && form->is_named &&
+			    strcmp(form->name.data, s->name) == 0;
+			s->found = s->found || s->inside;
+			break;
+		case FORM_DATA:
+			if (s->inside)
+				rc = buf_add(s->out, form->data, form->len);
+			break;
+		case FORM_FIELD_END:
+			s->inside = false;
+			break;
+		case FORM_NEED:
+		case FORM_END:
+			return RC_OK;
+		case FORM_BAD:
+			return RC_INVALID;
+		case FORM_NO_MEMORY:
+			return RC_NOMEM;
+		}
+	}
+	return rc;
+}
+
+static enum rc
+decode_value(struct buf *out)
+{
+	buf_truncate(out, form_decode(out->data, out->len));
+	return memchr(out->data, '\0', out->len) != NULL ? RC_INVALID : RC_OK;
+}
+
+enum rc
+page_form_query(const struct request *rq, const char *name, struct buf *out)
+{
+	struct search s = { name, out, false, false };
+	struct form form;
+	enum rc rc;
+
+	form_init(&form, FORM_URLENCODED, NULL);
+	form_feed(&form, rq->query, strlen(rq->query));
+	rc = read_events(&form, &s);
+	form_finish(&form);
+	if (rc == RC_OK)
+		rc = read_events(&form, &s);
+	form_free(&form);
+	return rc == RC_OK && out->len > 0 ? decode_value(out) : rc;
+}
+
+enum rc
+page_form_body(const struct request *rq, const char *name, struct buf *out)
+{
+	const char *type = request_param(rq, "CONTENT_TYPE");
+	struct search s = { name, out, false, false };
+	struct body body;
+	struct form form;
+	enum rc rc = RC_OK;
+
+	if (form_kind_of(type) != FORM_URLENCODED)
+		return RC_INVALID;
+	form_init(&form, FORM_URLENCODED, NULL);
+	body_open(&body, rq);
+	while (rc == RC_OK && body_next(&body)) {
+		form_feed(&form, body.bytes, body.n);
+		rc = read_events(&form, &s);
+	}
+	if (rc == RC_OK)
+		rc = body.rc;
+	body_close(&body);
+	form_finish(&form);
+	if (rc == RC_OK)
+		rc = read_events(&form, &s);
+	form_free(&form);
+	return rc == RC_OK && out->len > 0 ? decode_value(out) : rc;
+}
+
+enum rc
+page_form_text(const struct request *rq, page_form_read *read, const char *name,
+    char *out, size_t size)
+{
+	struct buf text;
+	enum rc rc;
+
+	buf_init(&text, size - 1);
+	rc = read(rq, name, &text);
+	snprintf(out, size, "%s", rc == RC_OK ? text.data : "");
+	buf_free(&text);
+	return rc;
+}
+
+int64_t
+page_form_number(
+    const struct request *rq, page_form_read *read, const char *name)
+{
+	char text[32], *end;
+	long long n;
+
+	if (page_form_text(rq, read, name, text, sizeof(text)) != RC_OK)
+		return 0;
+	errno = 0;
+	n = strtoll(text, &end, 10);
+	return errno == 0 && text[0] >= '0' && text[0] <= '9' && *end == '\0'
+	    ? n
+	    : 0;
+}
+
+/* --- tokens --------------------------------------------------------------- */
+
+/* No other HMAC under the store's secret begins so: see scope.c. */
+static const char purpose[] = "oncewrap: token of the operator's page\n";
+
+static enum rc
+digest_bound(
+    const struct page_token *t, int64_t made, unsigned char out[DIGEST_LEN])
+{
+	struct digest d;
+
+	digest_begin(&d);
+	digest_text(&d, t->user);
+	digest_text(&d, t->host);
+	digest_text(&d, t->act);
+	digest_text(&d, t->state);
+	digest_count(&d, (uint64_t)t->id);
+	digest_count(&d, (uint64_t)t->life);
+	digest_count(&d, (uint64_t)t->changed);
+	digest_count(&d, (uint64_t)made);
+	return digest_end(&d, out);
+}
+
+enum rc
+page_token_make(const struct page_token *t,
+    const unsigned char secret[SCOPE_SECRET_LEN], int64_t now,
+    char out[PAGE_TOKEN_SIZE])
+{
+	unsigned char digest[DIGEST_LEN], mac[DIGEST_LEN];
+	int n;
+	enum rc rc;
+
+	rc = digest_bound(t, now, digest);
+	if (rc == RC_OK)
+		rc = digest_mac_for(
+		    secret, purpose, digest, sizeof(digest), mac);
+	if (rc != RC_OK)
+		return rc;
+	n = snprintf(out, PAGE_TOKEN_SIZE, "%" PRIx64 "-", (uint64_t)now);
+	for (size_t i = 0; i < sizeof(mac); i++)
+		n += snprintf(
+		    out + n, PAGE_TOKEN_SIZE - (size_t)n, "%02x", mac[i]);
+	return RC_OK;
+}
+
+bool
+page_token_is_good(const struct page_token *t,
+    const unsigned char secret[SCOPE_SECRET_LEN], int64_t now, const char *text)
+{
+	char own[PAGE_TOKEN_SIZE], *end;
+	const size_t len = strlen(text);
+	int64_t made;
+
+	errno = 0;
+	made = strtoll(text, &end, 16);
+	if (errno != 0 || *end != '-' || made > now ||
+	    made < now - PAGE_TOKEN_AGE)
+		return false;
+	if (page_token_make(t, secret, made, own) != RC_OK)
+		return false;
+	return len == strlen(own) && CRYPTO_memcmp(own, text, len) == 0;
+}
+
+/* --- values as text ------------------------------------------------------- */
+
+void
+page_write_age(int64_t ms, char out[PAGE_AGE_SIZE])
+{
+	const int64_t s = ms > 0 ? ms / 1000 : 0;
+
+	if (s < 60)
+		snprintf(out, PAGE_AGE_SIZE, "%" PRId64 " s", s);
+	else if (s < 3600)
+		snprintf(out, PAGE_AGE_SIZE, "%" PRId64 " min", s / 60);
+	else if (s < 86400)
+		snprintf(out, PAGE_AGE_SIZE, "%" PRId64 " h %" PRId64 " min",
+		    s / 3600, s / 60 % 60);
+	else
+		snprintf(out, PAGE_AGE_SIZE, "%" PRId64 " d %" PRId64 " h",
+		    s / 86400, s / 3600 % 24);
+}
+
+void
+page_write_utc(int64_t wall, char out[PAGE_UTC_SIZE])
+{
+	char date[DATE_RFC3339_LEN + 1];
+
+	date_put_rfc3339(wall, date);
+	snprintf(out, PAGE_UTC_SIZE, "%.10s %.8s UTC", date, date + 11);
+}
+
+void
+page_write_count(int64_t n, bool more, char out[PAGE_COUNT_SIZE])
+{
+	if (n < 0)
+		snprintf(out, PAGE_COUNT_SIZE, "not counted yet");
+	else
+		snprintf(out, PAGE_COUNT_SIZE, "%s%" PRId64,
+		    more ? "more than " : "", n);
+}
+
+void
+page_write_cut(const char *text, char *out, size_t size)
+{
+	size_t n = 0, next;
+
+	if (text == NULL)
+		text = "";
+	if (strlen(text) < size) {
+		memcpy(out, text, strlen(text) + 1);
+		return;
+	}
+	for (;;) {
+		next = utf8_length(text + n);
+		next = n + (next > 0 ? next : 1);
+		if (next > size - 4)
+			break;
+		n = next;
+	}
+	memcpy(out, text, n);
+	memcpy(out + n, "...", 4);
+}
