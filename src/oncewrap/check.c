@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,63 +16,124 @@
 #include "conf_text.h"
 #include "conf_unused.h"
 #include "handler.h"
+#include "log.h"
 #include "progcheck.h"
 #include "route.h"
 #include "store_module.h"
 #include "user.h"
 
-#include "misspelt.h"
 #include "problem_file.h"
-#include "warnings.h"
 #include "world.h"
 
 #include "check.h"
 
-#define WHY 2048
+/* --- warnings ------------------------------------------------------------- */
 
-/* No option is a pattern.  False: it was reported. */
-static bool
-check_star(
-    struct warnings *w, conf_line line, const char *option, const char *path)
+struct warning {
+	conf_line line;
+	size_t order; /* of equal lines: the first that was added */
+	char *text;   /* "option: why" */
+};
+
+/* The warnings, to be written in the order of the file. */
+struct check {
+	const struct conf *conf;
+	struct warning *item;
+	size_t n;
+	char why[2048]; /* room for the next one */
+};
+
+static void
+write_warning(const struct check *c, conf_line line, const char *text)
 {
-	char why[WHY];
+	const char *file = c->conf->file;
+	char where[256], whole[3072];
 
-	if (strchr(path, '*') == NULL)
-		return true;
-	(void)snprintf(why, sizeof(why),
-	    "\"%.1000s\": a * stands for itself here, and not for other names",
-	    path);
-	warnings_add(w, line, option, why);
+	if (file != NULL && line != 0)
+		(void)snprintf(where, sizeof(where), "%.200s:%u", file, line);
+	else
+		(void)snprintf(where, sizeof(where), "%.200s",
+		    file != NULL ? file : "oncewrap");
+	(void)snprintf(whole, sizeof(whole), "%s: warning: %s", where, text);
+	log_text(LOG_WARN, whole);
+}
+
+/* Adds what c->why says of an option.  line: 0 for one of the command line, or
+ * of none. */
+static void
+warn(struct check *c, conf_line line, const char *option)
+{
+	struct warning *more, next = { line, c->n, NULL };
+	char text[2560];
+
+	(void)snprintf(text, sizeof(text), "%.100s: %s", option, c->why);
+	more = realloc(c->item, (c->n + 1) * sizeof(*more));
+	if (more != NULL)
+		c->item = more;
+	if (more == NULL || (next.text = strdup(text)) == NULL)
+		write_warning(c, line, text);
+	else
+		more[c->n++] = next;
+}
+
+static void __attribute__((format(printf, 4, 5))) warnf(struct check *c,
+    conf_line line, const char *option, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(c->why, sizeof(c->why), format, args);
+	va_end(args);
+	warn(c, line, option);
+}
+
+static int
+compare_warnings(const void *a, const void *b)
+{
+	const struct warning *x = a, *y = b;
+
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+/* Whether one before it says the same of the same line: several routes may
+ * inherit that line, and each of them warns. */
+static bool
+is_said(const struct warning *all, size_t i)
+{
+	for (size_t j = i; j-- > 0 && all[j].line == all[i].line;)
+		if (strcmp(all[j].text, all[i].text) == 0)
+			return true;
 	return false;
 }
 
 static void
-check_path(struct warnings *w, const char *option, const char *path,
-    bool (*check)(const char *, char *, size_t))
+write_warnings(struct check *c)
 {
-	const conf_line line = conf_line_of_server(w->conf, option);
-	char why[WHY];
-
-	if (path != NULL && check_star(w, line, option, path) &&
-	    !check(path, why, sizeof(why)))
-		warnings_add(w, line, option, why);
+	if (c->n > 0)
+		qsort(c->item, c->n, sizeof(*c->item), compare_warnings);
+	for (size_t i = 0; i < c->n; i++)
+		if (!is_said(c->item, i))
+			write_warning(c, c->item[i].line, c->item[i].text);
+	for (size_t i = 0; i < c->n; i++)
+		free(c->item[i].text);
+	free(c->item);
 }
 
-/* The folder of a log or socket.  Whatever else is wrong with it is said by
- * then. */
-static void
-check_private(struct warnings *w, const char *option, const char *path)
-{
-	char why[WHY];
+/* --- [oncewrap] ----------------------------------------------------------- */
 
-	if (path != NULL && strncmp(path, "unix:", 5) == 0)
-		path += 5;
-	if (path != NULL && strcmp(path, "stderr") != 0 &&
-	    strcmp(path, "syslog") != 0 && strncmp(path, "fd:", 3) != 0 &&
-	    strncmp(path, "tcp:", 4) != 0 &&
-	    !world_private(path, why, sizeof(why)))
-		warnings_add(
-		    w, conf_line_of_server(w->conf, option), option, why);
+/* No option is a pattern.  False: it was reported. */
+static bool
+check_star(
+    struct check *c, conf_line line, const char *option, const char *path)
+{
+	if (strchr(path, '*') == NULL)
+		return true;
+	warnf(c, line, option,
+	    "\"%.1000s\": a * stands for itself here, and not for other names",
+	    path);
+	return false;
 }
 
 static bool
@@ -81,51 +143,114 @@ check_pages(const char *folder, char *why, size_t size)
 	    problem_file_names(folder, why, size);
 }
 
+/* The folder of a log or socket.  Whatever else is wrong with it is said by
+ * then. */
+static bool
+check_private(const char *path, char *why, size_t size)
+{
+	if (strncmp(path, "unix:", 5) == 0)
+		path += 5;
+	return strcmp(path, "stderr") == 0 || strcmp(path, "syslog") == 0 ||
+	    strncmp(path, "fd:", 3) == 0 || strncmp(path, "tcp:", 4) == 0 ||
+	    world_private(path, why, size);
+}
+
 /* No word of the URI is repeated: it may have a password. */
 static void
-check_postgresql(struct warnings *w)
+check_postgresql(struct check *c)
 {
-	const struct conf *conf = w->conf;
 	const struct store_module *module;
-	char why[WHY];
 	enum rc rc;
 
-	rc = store_module_load(&module, why, sizeof(why));
+	rc = store_module_load(&module, c->why, sizeof(c->why));
 	if (rc == RC_OK)
-		rc = module->check(conf->database, why, sizeof(why));
+		rc = module->check(c->conf->database, c->why, sizeof(c->why));
 	if (rc != RC_OK)
-		warnings_add(
-		    w, conf_line_of_server(conf, "database"), "database", why);
+		warn(c, conf_line_of_server(c->conf, "database"), "database");
 }
+
+/* The paths of the section, unless the database is a URI. */
+static void
+check_paths(struct check *c)
+{
+	const struct conf *conf = c->conf;
+	const char *tmp = getenv("TMPDIR");
+	const struct {
+		const char *option, *path;
+		bool (*check)(const char *, char *, size_t);
+		/* after that */
+		bool (*also)(const char *, char *, size_t);
+	} paths[] = {
+		{ "database", conf->database, world_database, NULL },
+		{ "socket", conf->socket, world_socket, check_private },
+		{ "log", conf->log, world_log, check_private },
+		{ "spool_dir",
+		    conf->spool_dir != NULL           ? conf->spool_dir
+			: tmp != NULL && *tmp != '\0' ? tmp
+						      : "/tmp",
+		    world_folder, NULL },
+		{ "problem_pages", conf->problem_pages, check_pages, NULL },
+		{ "status_path", conf->status_path, NULL, NULL },
+		{ "admin_path", conf->admin_path, NULL, NULL },
+	};
+	size_t i = conf_text_is_postgresql(conf->database) ? 1 : 0;
+
+	for (; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		const char *option = paths[i].option, *path = paths[i].path;
+		const conf_line line = conf_line_of_server(conf, option);
+
+		if (path == NULL)
+			continue;
+		if (check_star(c, line, option, path) &&
+		    paths[i].check != NULL &&
+		    !paths[i].check(path, c->why, sizeof(c->why)))
+			warn(c, line, option);
+		if (paths[i].also != NULL &&
+		    !paths[i].also(path, c->why, sizeof(c->why)))
+			warn(c, line, option);
+	}
+}
+
+/* --- programs ------------------------------------------------------------- */
 
 static void
 check_directory(
-    struct warnings *w, const struct conf_program *program, conf_line line)
+    struct check *c, const struct conf_program *program, conf_line line)
 {
 	const char *path = program->directory;
 	struct user as;
-	char why[WHY];
 
-	if (path != NULL && check_star(w, line, "directory", path) &&
-	    user_find(program->user, program->group, &as, why, sizeof(why)) &&
-	    !progcheck_folder(path, &as, why, sizeof(why)))
-		warnings_add(w, line, "directory", why);
+	if (path != NULL && check_star(c, line, "directory", path) &&
+	    user_find(
+		program->user, program->group, &as, c->why, sizeof(c->why)) &&
+	    !progcheck_folder(path, &as, c->why, sizeof(c->why)))
+		warn(c, line, "directory");
 }
 
 /* The option that makes the program another user's: user, or group alone. */
 static void
-check_become(struct warnings *w, const struct conf_program *program)
+check_become(struct check *c, const struct conf_program *program)
 {
 	struct user as;
-	char why[WHY];
 	bool group;
 
-	if (!user_find(program->user, program->group, &as, why, sizeof(why)) ||
-	    user_may_become(&as, why, sizeof(why)))
+	if (!user_find(
+		program->user, program->group, &as, c->why, sizeof(c->why)) ||
+	    user_may_become(&as, c->why, sizeof(c->why)))
 		return;
 	group = program->group != NULL && as.uid == geteuid();
-	warnings_add(w, group ? program->group_line : program->user_line,
-	    group ? "group" : "user", why);
+	warn(c, group ? program->group_line : program->user_line,
+	    group ? "group" : "user");
+}
+
+/* Whether the text is the name, perhaps with a version: php8.2. */
+static bool
+is_version_of(const char *text, const char *name)
+{
+	const size_t n = strlen(name);
+
+	return strncmp(text, name, n) == 0 &&
+	    text[n + strspn(text + n, "0123456789.")] == '\0';
 }
 
 /* Whether it is the PHP of the command line: bin/php, bin/php8.2.  Debian's
@@ -135,10 +260,8 @@ is_php_cli(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
-	if (slash - path < 4 || memcmp(slash - 4, "/bin/php", 8) != 0)
-		return false;
-	path = slash + strlen("/php");
-	return path[strspn(path, "0123456789.")] == '\0';
+	return slash - path >= 4 && memcmp(slash - 4, "/bin/", 5) == 0 &&
+	    is_version_of(slash + 1, "php");
 }
 
 /* Whether its first argument, if that is a path, is a script. */
@@ -147,166 +270,101 @@ is_interpreter(const char *path)
 {
 	static const char *const names[] = { "perl", "python", "php", "ruby",
 		"lua", "sh", "bash", "dash" };
-	const char *name = strrchr(path, '/') + 1;
-	size_t n;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		n = strlen(names[i]);
-		if (strncmp(name, names[i], n) == 0 &&
-		    name[n + strspn(name + n, "0123456789.")] == '\0')
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (is_version_of(strrchr(path, '/') + 1, names[i]))
 			return true;
-	}
 	return false;
-}
-
-/* The exit status of an interpreter without its script would make each key
- * unknown. */
-static void
-check_script(struct warnings *w, const char *option,
-    const struct conf_list *argv, conf_line line)
-{
-	char why[WHY];
-
-	if (argv->n < 2 || *argv->item[1] != '/' ||
-	    !is_interpreter(argv->item[0]) ||
-	    access(argv->item[1], F_OK) == 0 || errno != ENOENT)
-		return;
-	(void)progcheck_fail(
-	    why, sizeof(why), "%s: there is no such script", argv->item[1]);
-	warnings_add(w, line, option, why);
 }
 
 /* argv: the line of the option that names the program, or the application. */
 static void
-check_program(struct warnings *w, const char *option,
+check_program(struct check *c, const char *option,
     const struct conf_program *program, conf_line argv)
 {
-	const char *path = program->argv.n > 0 ? program->argv.item[0] : NULL;
+	const struct conf_list *words = &program->argv;
+	const char *path = words->n > 0 ? words->item[0] : NULL;
 	struct user as;
-	char why[WHY];
 
 	if (path != NULL && strncmp(path, "unix:", 5) == 0 &&
-	    check_star(w, argv, option, path) &&
-	    !world_application(path + 5, why, sizeof(why)))
-		warnings_add(w, argv, option, why);
+	    check_star(c, argv, option, path) &&
+	    !world_application(path + 5, c->why, sizeof(c->why)))
+		warn(c, argv, option);
 	/* settings.c has found the user and the group. */
 	if (path == NULL || *path != '/' ||
-	    !check_star(w, argv, option, path) ||
-	    !user_find(program->user, program->group, &as, why, sizeof(why)))
+	    !check_star(c, argv, option, path) ||
+	    !user_find(
+		program->user, program->group, &as, c->why, sizeof(c->why)))
 		return;
-	if (!progcheck(path, &as, why, sizeof(why)))
-		warnings_add(w, argv, option, why);
-	else if (strcmp(option, "handler") == 0 && is_php_cli(path)) {
-		(void)progcheck_fail(why, sizeof(why),
+	if (!progcheck(path, &as, c->why, sizeof(c->why)))
+		warn(c, argv, option);
+	else if (strcmp(option, "handler") == 0 && is_php_cli(path))
+		warnf(c, argv, option,
 		    "%s: is the PHP of the command line, which prints no CGI "
 		    "response: name php-cgi instead",
 		    path);
-		warnings_add(w, argv, option, why);
-	} else
-		check_script(w, option, &program->argv, argv);
+	else if (words->n > 1 && *words->item[1] == '/' &&
+	    is_interpreter(path) && access(words->item[1], F_OK) == -1 &&
+	    errno == ENOENT)
+		/* Its exit status would make each key unknown. */
+		warnf(c, argv, option, "%s: there is no such script",
+		    words->item[1]);
 }
 
-static void
-check_daemon(struct warnings *w)
-{
-	const struct conf *conf = w->conf;
-	const char *tmp = getenv("TMPDIR");
-
-	if (conf_text_is_postgresql(conf->database))
-		check_postgresql(w);
-	else
-		check_path(w, "database", conf->database, world_database);
-	check_path(w, "socket", conf->socket, world_socket);
-	check_private(w, "socket", conf->socket);
-	check_path(w, "log", conf->log, world_log);
-	check_private(w, "log", conf->log);
-	if (conf->spool_dir != NULL)
-		tmp = conf->spool_dir;
-	else if (tmp == NULL || *tmp == '\0')
-		tmp = "/tmp";
-	check_path(w, "spool_dir", tmp, world_folder);
-	check_program(w, "on_attention", &conf->on_attention,
-	    conf_line_of_server(conf, "on_attention"));
-	check_path(w, "problem_pages", conf->problem_pages, check_pages);
-	if (conf->status_path != NULL)
-		(void)check_star(w, conf_line_of_server(conf, "status_path"),
-		    "status_path", conf->status_path);
-	if (conf->admin_path != NULL)
-		(void)check_star(w, conf_line_of_server(conf, "admin_path"),
-		    "admin_path", conf->admin_path);
-	else if (conf->admin_users.n > 0)
-		warnings_add(w, conf_line_of_server(conf, "admin_users"),
-		    "admin_users",
-		    "without admin_path there is no page on which they could "
-		    "act: set admin_path");
-}
-
-static void
-check_unused(struct warnings *w, const struct conf_route *section)
-{
-	struct conf_unused found[CONF_UNUSED_MAX];
-	const size_t n = conf_unused(w->conf, section, found);
-
-	for (size_t i = 0; i < n; i++)
-		warnings_add(w, found[i].line, found[i].option, found[i].why);
-}
+/* --- routes --------------------------------------------------------------- */
 
 /* Options whose items may be misspelt. */
 static void
-check_spelling(struct warnings *w, const struct conf_route *route)
+check_spelling(struct check *c, const struct conf_route *route)
 {
-	const struct conf *conf = w->conf;
 	const struct conf_source *part;
-	char why[WHY];
 
 	for (size_t i = 0; i < route->methods.n; i++)
-		if (misspelt_method(route->methods.item[i], why, sizeof(why)))
-			warnings_add(w,
-			    conf_line_of_route(conf, route, "methods"),
-			    "methods", why);
+		if (misspelt_method(
+			route->methods.item[i], c->why, sizeof(c->why)))
+			warn(c, conf_line_of_route(c->conf, route, "methods"),
+			    "methods");
 	for (size_t i = 0; i < route->scope.n; i++)
-		if (misspelt_scope(route->scope.item[i], why, sizeof(why)))
-			warnings_add(w,
-			    conf_line_of_route(conf, route, "scope"), "scope",
-			    why);
+		if (misspelt_scope(
+			route->scope.item[i], c->why, sizeof(c->why)))
+			warn(c, conf_line_of_route(c->conf, route, "scope"),
+			    "scope");
 	for (size_t i = 0; i < route->key_from.n; i++)
 		for (unsigned j = 0; j < route->key_from.item[i].n; j++) {
 			part = &route->key_from.item[i].part[j];
 			if (part->kind == CONF_FROM_HEADER &&
-			    misspelt_field(part->name, why, sizeof(why)))
-				warnings_add(w,
-				    conf_line_of_route(conf, route, "key_from"),
-				    "key_from", why);
+			    misspelt_field(part->name, c->why, sizeof(c->why)))
+				warn(c,
+				    conf_line_of_route(
+					c->conf, route, "key_from"),
+				    "key_from");
 		}
 }
 
 /* A route that no request reaches. */
 static void
-check_hidden(struct warnings *w, const struct conf_route *route)
+check_hidden(struct check *c, const struct conf_route *route)
 {
-	const struct conf *conf = w->conf;
+	const struct conf *conf = c->conf;
 	const bool admin = route_is_admin(conf, route->path);
-	char why[WHY];
 
-	if (!admin && !route_is_status(conf, route->path))
-		return;
-	(void)snprintf(why, sizeof(why),
-	    "[route %.1000s] is below %s = %.500s, so no request reaches it: "
-	    "name another path",
-	    route->path, admin ? "admin_path" : "status_path",
-	    admin ? conf->admin_path : conf->status_path);
-	warnings_add(w, route->line, "route", why);
+	if (admin || route_is_status(conf, route->path))
+		warnf(c, route->line, "route",
+		    "[route %.1000s] is below %s = %.500s, so no request "
+		    "reaches it: name another path",
+		    route->path, admin ? "admin_path" : "status_path",
+		    admin ? conf->admin_path : conf->status_path);
 }
 
 /* An application at an address whose ends are told by once-prepend.php. */
 static void
-check_prepend(struct warnings *w, const struct conf_route *route)
+check_prepend(struct check *c, const struct conf_route *route)
 {
 	const char *address = conf_program_address(&route->handler);
-	char why[WHY], path[PATH_MAX];
+	char path[PATH_MAX];
 
 	if (address != NULL && conf_has_preset(route, CONF_PRESET_PHP_CGI))
-		warnings_add(w, conf_line_of_route(w->conf, route, "handler"),
+		warnf(c, conf_line_of_route(c->conf, route, "handler"),
 		    "handler",
 		    "is an address, which tells no exit status, so with "
 		    "preset = php-cgi the cut answer of a script that died "
@@ -316,90 +374,89 @@ check_prepend(struct warnings *w, const struct conf_route *route)
 		return;
 	if (route->handler.php_prepend) {
 		handler_prepend(path, sizeof(path));
-		if (access(path, F_OK) == 0)
-			return;
-		(void)snprintf(why, sizeof(why),
-		    "%.1000s: %s: without this file PHP runs no script: "
-		    "install it, or take php-fpm out of preset",
-		    path, strerror(errno));
-		warnings_add(w, conf_line_of_route(w->conf, route, "preset"),
-		    "preset", why);
+		if (access(path, F_OK) == -1)
+			warnf(c, conf_line_of_route(c->conf, route, "preset"),
+			    "preset",
+			    "%.1000s: %s: without this file PHP runs no "
+			    "script: install it, or take php-fpm out of preset",
+			    path, strerror(errno));
 	} else if (route->outcome == CONF_OUTCOME_EXPLICIT &&
-	    strstr(address, "php") != NULL) {
-		warnings_add(w, conf_line_of_route(w->conf, route, "outcome"),
+	    strstr(address, "php") != NULL)
+		warnf(c, conf_line_of_route(c->conf, route, "outcome"),
 		    "outcome",
 		    "php-fpm says no outcome, so each key becomes unknown "
 		    "unless PHP runs once-prepend.php first: add php-fpm to "
 		    "preset");
-	}
-}
-
-/* A key from a form, where nothing tells callers apart. */
-static void
-check_form(struct warnings *w, const struct conf_route *route)
-{
-	if (conf_has_preset(route, CONF_PRESET_FORM) && route->scope.n == 0)
-		warnings_add(w, conf_line_of_route(w->conf, route, "scope"),
-		    "scope",
-		    "none, with preset = form: a browser whose address and "
-		    "cookies both change gets key-of-another for its own key: "
-		    "name what tells users apart, such as REMOTE_USER or "
-		    "cookie:NAME");
 }
 
 /* A route's own programs; those of [defaults] are checked once. */
 static void
-check_route(struct warnings *w, const struct conf_route *route)
+check_route(struct check *c, const struct conf_route *route)
 {
-	const struct conf *conf = w->conf;
+	const struct conf *conf = c->conf;
 	const struct conf_route *defaults = &conf->defaults;
-	const bool is_route = route != defaults;
+	const struct conf_program *handler = &route->handler;
+	const bool first = route == defaults;
+	struct conf_unused found[CONF_UNUSED_MAX];
+	size_t n;
 
-	if (is_route) {
-		(void)check_star(w, route->line, "route", route->path);
-		check_hidden(w, route);
+	if (!first) {
+		(void)check_star(c, route->line, "route", route->path);
+		check_hidden(c, route);
 	}
-	check_spelling(w, route);
-	check_form(w, route);
-	check_prepend(w, route);
-	if (!is_route ||
-	    route->handler.argv.item != defaults->handler.argv.item)
-		check_program(w, "handler", &route->handler,
+	check_spelling(c, route);
+	/* A key from a form, where nothing tells callers apart. */
+	if (conf_has_preset(route, CONF_PRESET_FORM) && route->scope.n == 0)
+		warnf(c, conf_line_of_route(conf, route, "scope"), "scope",
+		    "none, with preset = form: a browser whose address and "
+		    "cookies both change gets key-of-another for its own key: "
+		    "name what tells users apart, such as REMOTE_USER or "
+		    "cookie:NAME");
+	check_prepend(c, route);
+	if (first || handler->argv.item != defaults->handler.argv.item)
+		check_program(c, "handler", handler,
 		    conf_line_of_route(conf, route, "handler"));
-	if (!is_route ||
+	if (first ||
 	    route->reconcile.argv.item != defaults->reconcile.argv.item)
-		check_program(w, "reconcile", &route->reconcile,
+		check_program(c, "reconcile", &route->reconcile,
 		    conf_line_of_route(conf, route, "reconcile"));
-	if (!is_route || route->handler.user != defaults->handler.user ||
-	    route->handler.group != defaults->handler.group)
-		check_become(w, &route->handler);
-	if (!is_route ||
-	    route->handler.directory != defaults->handler.directory)
-		check_directory(w, &route->handler,
-		    conf_line_of_route(conf, route, "directory"));
-	check_unused(w, route);
-}
-
-static void
-check_effect(struct warnings *w, const struct conf_effect *effect)
-{
-	check_program(w, "program", &effect->program,
-	    conf_line_of_effect(effect, "program"));
-	check_become(w, &effect->program);
-	check_directory(
-	    w, &effect->program, conf_line_of_effect(effect, "directory"));
+	if (first || handler->user != defaults->handler.user ||
+	    handler->group != defaults->handler.group)
+		check_become(c, handler);
+	if (first || handler->directory != defaults->handler.directory)
+		check_directory(
+		    c, handler, conf_line_of_route(conf, route, "directory"));
+	n = conf_unused(conf, route, found);
+	for (size_t i = 0; i < n; i++)
+		warnf(c, found[i].line, found[i].option, "%s", found[i].why);
 }
 
 void
 check_warn(const struct conf *conf)
 {
-	struct warnings w = { .conf = conf };
+	struct check c = { .conf = conf };
+	const struct conf_effect *effect;
 
-	check_daemon(&w);
-	check_route(&w, &conf->defaults);
+	if (conf_text_is_postgresql(conf->database))
+		check_postgresql(&c);
+	check_paths(&c);
+	check_program(&c, "on_attention", &conf->on_attention,
+	    conf_line_of_server(conf, "on_attention"));
+	if (conf->admin_path == NULL && conf->admin_users.n > 0)
+		warnf(&c, conf_line_of_server(conf, "admin_users"),
+		    "admin_users",
+		    "without admin_path there is no page on which they could "
+		    "act: set admin_path");
+	check_route(&c, &conf->defaults);
 	for (size_t i = 0; i < conf->nroutes; i++)
-		check_route(&w, &conf->routes[i]);
-	for (size_t i = 0; i < conf->neffects; i++)
-		check_effect(&w, &conf->effects[i]);
-	warnings_write(&w);
+		check_route(&c, &conf->routes[i]);
+	for (size_t i = 0; i < conf->neffects; i++) {
+		effect = &conf->effects[i];
+		check_program(&c, "program", &effect->program,
+		    conf_line_of_effect(effect, "program"));
+		check_become(&c, &effect->program);
+		check_directory(&c, &effect->program,
+		    conf_line_of_effect(effect, "directory"));
+	}
+	write_warnings(&c);
 }

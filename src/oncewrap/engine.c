@@ -22,7 +22,6 @@
 #include "metrics.h"
 #include "page.h"
 #include "prefer.h"
-#include "replay.h"
 #include "respond.h"
 #include "route.h"
 #include "status.h"
@@ -166,7 +165,7 @@ respond(struct job *job, enum decision decision)
 			engine_run(job);
 		break;
 	case DECIDE_REPLAY:
-		replay_mark(
+		respond_mark_replay(
 		    job->engine->store, job->rule, &job->record, job->answer);
 		respond_log(job->rq, "replay", job->answer->response.status);
 		break;

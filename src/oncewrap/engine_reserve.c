@@ -16,7 +16,7 @@
 #include "metrics.h"
 #include "refused.h"
 #include "repeats.h"
-#include "replay.h"
+#include "respond.h"
 #include "uuid.h"
 
 #include "engine_impl.h"
@@ -285,7 +285,7 @@ look_and_take(struct job *job, enum decision *decision)
 		if ((rc = reserve_look(job, decision)) != RC_OK)
 			return rc;
 		if (*decision == DECIDE_REPLAY) {
-			rc = replay_fetch(job->engine->store, &rv->identity,
+			rc = respond_fetch(job->engine->store, &rv->identity,
 			    &job->record, &job->inline_answer, job->answer);
 			if (rc != RC_NOTFOUND)
 				return rc;

@@ -1,4 +1,7 @@
 /*
+ * Names of a configuration that are well-formed and match nothing: a guard
+ * that a slip of the pen has switched off.
+ *
  * The lists hold what clients and web servers send.  A name in them is never
  * misspelt, so what is near another name stands there too.
  */
@@ -12,7 +15,7 @@
 #include "conf.h"
 #include "conf_near.h"
 
-#include "misspelt.h"
+#include "check.h"
 
 /* The IANA registry, and what UPnP, caches and CalDAV use; the most frequent
  * ones first, for a name that is near two of them. */

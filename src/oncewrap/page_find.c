@@ -233,7 +233,7 @@ begin_find(struct page *p, int status, const struct page_search *s)
 
 /* Says what the key is to the request whose Reference was looked for. */
 static enum rc
-write_warning(struct page *p, struct page_search *s, int64_t id)
+warn_of_reference(struct page *p, struct page_search *s, int64_t id)
 {
 	const char *warning;
 	struct record r;
@@ -259,7 +259,7 @@ write_kind(struct page *p, struct page_search *s, const char *caption,
 	if (rc == RC_OK)
 		rc = page_keys(p, caption, s, found);
 	if (rc == RC_OK && found->n > 0 && s->filter.instance != NULL)
-		rc = write_warning(p, s, found->id[0]);
+		rc = warn_of_reference(p, s, found->id[0]);
 	if (rc == RC_OK && found->count > 0 && p->admin && after == NULL)
 		rc = page_many_offer(p, s);
 	return rc;

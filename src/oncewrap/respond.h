@@ -1,6 +1,6 @@
 /*
- * The response to a request that was refused, or ran.  The caller initialises
- * the answer.
+ * The response to a request that was refused, or ran, now or before.  The
+ * caller initialises the answer.
  */
 #ifndef RESPOND_H
 #define RESPOND_H
@@ -33,6 +33,21 @@ void respond_not_kept(struct answer *answer, const struct record *record,
 
 /* Logs that the request is answered with that status. */
 void respond_log(const struct request *rq, const char *event, int status);
+
+/*
+ * Gets the stored response of a key, the same for every retry, into answer; a
+ * failure leaves that empty.  found is the result of store_lookup(): its
+ * response is taken if it has one.  Otherwise, or with NULL, the response is
+ * read now.  For an unconfirmed record, its changes are made durable first.
+ * RC_NOTFOUND: the key was deleted since.
+ */
+enum rc respond_fetch(struct store *store,
+    const struct store_identity *identity, const struct record *record,
+    struct store_inline_answer *found, struct answer *answer);
+
+/* Adds the fields of a replay to that response. */
+void respond_mark_replay(struct store *store, const struct conf_route *rule,
+    const struct record *record, struct answer *answer);
 
 /* For an attempt after attempt_complete(); takes its output. */
 void respond_attempt(struct attempt *at, struct answer *answer);

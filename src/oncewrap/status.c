@@ -19,7 +19,6 @@
 #include "limit.h"
 #include "log.h"
 #include "prefer.h"
-#include "replay.h"
 #include "respond.h"
 #include "route.h"
 #include "scope.h"
@@ -309,11 +308,12 @@ show_result(struct store *store, const struct conf *conf,
 
 	switch (view->decision) {
 	case DECIDE_REPLAY:
-		rc = replay_fetch(
+		rc = respond_fetch(
 		    store, &identity, record, &view->inline_answer, answer);
 		if (rc == RC_OK)
-			replay_mark(store, route_find(conf, view->status.path),
-			    record, answer);
+			respond_mark_replay(store,
+			    route_find(conf, view->status.path), record,
+			    answer);
 		return rc;
 	case DECIDE_NOT_KEPT:
 		rc = store_make_durable(store, record);

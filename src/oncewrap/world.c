@@ -19,25 +19,42 @@
 #include "user.h"
 #include "world.h"
 
+/* The names of this process's user and of an owner, until the next call: only
+ * the main thread asks. */
+static const char *
+world_self(void)
+{
+	static char name[USER_NAME];
+
+	user_name(geteuid(), name);
+	return name;
+}
+
+static const char *
+world_owner(const struct stat *st)
+{
+	static char name[USER_NAME];
+
+	user_name(st->st_uid, name);
+	return name;
+}
+
 /* Of a folder that this user may not write or enter, as what says. */
 static bool
 world_refuse_folder(const char *path, const struct stat *st, const char *what,
     char *why, size_t size)
 {
 	const unsigned mode = st->st_mode & 07777;
-	char owner[USER_NAME], self[USER_NAME];
 
-	user_name(st->st_uid, owner);
-	user_name(geteuid(), self);
 	if (st->st_uid == geteuid() && (mode & 0300) != 0300)
 		return progcheck_fail(why, size,
 		    "%s: %s may not %s this folder, which is its own, mode "
 		    "%04o: chmod u+wx it",
-		    path, self, what, mode);
+		    path, world_self(), what, mode);
 	return progcheck_fail(why, size,
 	    "%s: %s may not %s this folder, which belongs to %s, mode %04o: "
 	    "name a folder that belongs to %s, for example one below /var/lib",
-	    path, self, what, owner, mode, self);
+	    path, world_self(), what, world_owner(st), mode, world_self());
 }
 
 /* Of a path that cannot be looked at: finds the folder that this user may not
@@ -66,14 +83,11 @@ world_check_folder(
     const char *path, int mode, const char *verb, char *why, size_t size)
 {
 	struct stat st;
-	char self[USER_NAME];
 
-	if (stat(path, &st) == -1 && errno == ENOENT) {
-		user_name(geteuid(), self);
+	if (stat(path, &st) == -1 && errno == ENOENT)
 		return progcheck_fail(why, size,
 		    "%s: there is no such folder: create it for %s", path,
-		    self);
-	}
+		    world_self());
 	if (stat(path, &st) == -1)
 		return world_refuse_above(path, why, size);
 	if (!S_ISDIR(st.st_mode))
@@ -106,24 +120,22 @@ world_file(const char *path, int mode, char *why, size_t size)
 {
 	const char *what = (mode & R_OK) != 0 ? "read and write" : "write";
 	const unsigned bits = (unsigned)mode << 6;
-	char owner[USER_NAME], self[USER_NAME];
 	struct stat st;
 
 	if (progcheck_may(path, NULL, mode))
 		return true;
 	if (errno != EACCES || stat(path, &st) == -1)
 		return world_refuse_above(path, why, size);
-	user_name(st.st_uid, owner);
-	user_name(geteuid(), self);
 	if (st.st_uid == geteuid() && (st.st_mode & bits) != bits)
 		return progcheck_fail(why, size,
 		    "%s: %s may not %s this file, which is its own, mode %04o: "
 		    "chmod u+rw it",
-		    path, self, what, st.st_mode & 07777);
+		    path, world_self(), what, st.st_mode & 07777);
 	return progcheck_fail(why, size,
 	    "%s: %s may not %s this file, which belongs to %s, mode %04o: name "
 	    "another file, or chown it to %s if it is oncewrap's",
-	    path, self, what, owner, st.st_mode & 07777, self);
+	    path, world_self(), what, world_owner(&st), st.st_mode & 07777,
+	    world_self());
 }
 
 /* Copies the folder of a file; a name without a slash is in ".". */
@@ -143,7 +155,7 @@ world_folder_of(const char *file, char *out, size_t size)
 static bool
 world_check_folder_of(const char *file, char *why, size_t size)
 {
-	char path[4097];
+	char path[PATH_MAX + 1];
 
 	world_folder_of(file, path, sizeof(path));
 	return world_folder(path, why, size);
@@ -169,7 +181,7 @@ world_database(const char *file, char *why, size_t size)
 {
 	struct store_files_bar bar;
 	struct stat st, home;
-	char path[4097], owner[USER_NAME], self[USER_NAME];
+	char path[PATH_MAX + 1];
 
 	if (!world_check_folder_of(file, why, size))
 		return false;
@@ -179,14 +191,13 @@ world_database(const char *file, char *why, size_t size)
 	if (!world_check_regular(file, &st, why, size))
 		return false;
 	world_folder_of(file, path, sizeof(path));
-	user_name(st.st_uid, owner);
-	user_name(geteuid(), self);
 	if (st.st_uid != 0 && st.st_uid != geteuid() &&
 	    (stat(path, &home) == -1 || st.st_uid != home.st_uid))
 		return progcheck_fail(why, size,
 		    "%s: belongs to %s, and not to %s%s or the owner of its "
 		    "folder: chown it if it is yours",
-		    file, owner, self, geteuid() == 0 ? "" : ", root");
+		    file, world_owner(&st), world_self(),
+		    geteuid() == 0 ? "" : ", root");
 	return store_files_check(file, STORE_FILES_KEEP, &bar) ||
 	    progcheck_fail(why, size, "%s: %s", bar.file, bar.cure);
 }
@@ -231,7 +242,6 @@ bool
 world_application(const char *path, char *why, size_t size)
 {
 	struct stat st;
-	char owner[USER_NAME], self[USER_NAME];
 
 	if (stat(path, &st) == -1 && (errno == ENOENT || errno == ENOTDIR))
 		return progcheck_fail(why, size,
@@ -251,23 +261,22 @@ world_application(const char *path, char *why, size_t size)
 	if (errno != EACCES)
 		return progcheck_fail(
 		    why, size, "%s: %s", path, strerror(errno));
-	user_name(geteuid(), self);
 	if (stat(path, &st) == -1)
 		return progcheck_fail(why, size,
 		    "%s: %s may not enter its folder: have the application "
 		    "make its socket in a folder that %s may enter",
-		    path, self, self);
-	user_name(st.st_uid, owner);
+		    path, world_self(), world_self());
 	return progcheck_fail(why, size,
 	    "%s: %s may not connect to this socket, which belongs to %s, mode "
 	    "%04o: have the application make it for %s (php-fpm: listen.owner)",
-	    path, self, owner, st.st_mode & 07777, self);
+	    path, world_self(), world_owner(&st), st.st_mode & 07777,
+	    world_self());
 }
 
 bool
 world_private(const char *file, char *why, size_t size)
 {
-	char path[4097];
+	char path[PATH_MAX + 1];
 	struct stat st;
 
 	world_folder_of(file, path, sizeof(path));
@@ -283,7 +292,7 @@ world_private(const char *file, char *why, size_t size)
 bool
 world_log(const char *log, char *why, size_t size)
 {
-	char path[4097], owner[USER_NAME];
+	char path[PATH_MAX + 1];
 	struct stat st, home;
 
 	if (strcmp(log, "stderr") == 0)
@@ -297,13 +306,11 @@ world_log(const char *log, char *why, size_t size)
 	if (!world_check_regular(log, &st, why, size))
 		return false;
 	world_folder_of(log, path, sizeof(path));
-	if (stat(path, &home) == 0 && !log_may_be(&st, &home)) {
-		user_name(st.st_uid, owner);
+	if (stat(path, &home) == 0 && !log_may_be(&st, &home))
 		return progcheck_fail(why, size,
 		    "%s: belongs to %s: run oncewrap and its -t as that user, "
 		    "or name another file",
-		    log, owner);
-	}
+		    log, world_owner(&st));
 	return world_file(log, W_OK, why, size);
 }
 
