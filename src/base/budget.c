@@ -1,5 +1,5 @@
 /*
- * Shared bytes, first come, first served, but each caller in turn: neither
+ * Shared bytes, first come, first served, but callers alternate: neither
  * small demands nor another caller's keep one waiting for ever.
  */
 #include "config.h"
@@ -61,7 +61,7 @@ budget_fits(const struct budget *b, size_t n)
 	return n <= b->total - b->used;
 }
 
-/* The demand that has its turn. */
+/* The demand that is next. */
 static const struct demand *
 budget_next(const struct budget *b)
 {
@@ -84,7 +84,7 @@ budget_may_wait(const struct budget *b, int64_t caller)
 	return n < b->waits;
 }
 
-/* Waits until the bytes are there, and it is the turn of this demand. */
+/* Waits until the bytes are there, and this demand is next. */
 static bool
 budget_wait(struct budget *b, size_t n, int64_t caller, int64_t until_mono)
 {

@@ -15,7 +15,7 @@
 
 /* The order, from the first lock that a thread may take to the last. */
 enum lock_rank {
-	/* the configuration of new items, which thread looks out, and how many
+	/* the configuration of new items, which thread dispatches, and how many
 	 * items of each kind run (scheduler.c) */
 	LOCK_SCHEDULER,
 	/* the configuration of new requests, the lists of connections, and how

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "user.h"
 #include "process.h"
 
 /* Larger than any program's environment: with a stack of the usual size the
@@ -260,14 +261,6 @@ living_thread(const struct entry *e)
 	return thread;
 }
 
-static void
-pause_shortly(void)
-{
-	const struct timespec millisecond = { .tv_nsec = 1000000 };
-
-	(void)nanosleep(&millisecond, NULL);
-}
-
 /* *denied: the environment is another user's.  *again: it is not known, because
  * the thread was in execve(). */
 static enum rc
@@ -297,6 +290,7 @@ try_environ(struct process_list *list, struct entry *e, pid_t thread,
 static enum rc
 read_environ(struct process_list *list, struct entry *e, bool *denied)
 {
+	const struct timespec millisecond = { .tv_nsec = 1000000 };
 	pid_t thread;
 	bool again;
 	enum rc rc;
@@ -310,7 +304,7 @@ read_environ(struct process_list *list, struct entry *e, bool *denied)
 		if (!again || list->pauses == 0)
 			return rc;
 		list->pauses--;
-		pause_shortly();
+		(void)nanosleep(&millisecond, NULL);
 	}
 }
 
@@ -377,6 +371,46 @@ process_read_all(struct process_list *list)
 		rc = RC_IO;
 	closedir(dir);
 	return rc;
+}
+
+uint64_t
+process_space(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+/* Whether /proc hides processes of other users.  Without new privileges a
+ * handler's processes cannot become those of another user. */
+static bool
+hides_users(void)
+{
+	char line[1024], point[256];
+	bool hides = false;
+	FILE *mounts;
+
+	if (user_may_trace() ||
+	    (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 && !user_may_change()))
+		return false;
+	if ((mounts = fopen("/proc/self/mountinfo", "re")) == NULL)
+		return true;
+	/* The last mount in a place is on top. */
+	while (fgets(line, sizeof(line), mounts) != NULL)
+		if (sscanf(line, "%*s %*s %*s %*s %255s", point) == 1 &&
+		    strcmp(point, "/proc") == 0)
+			hides = strstr(line, "hidepid=") != NULL;
+	fclose(mounts);
+	return hides;
+}
+
+bool
+process_shows_all(void)
+{
+	char text[32] = "";
+
+	return readlink("/proc/self", text, sizeof(text) - 1) > 0 &&
+	    strtol(text, NULL, 10) == (long)getpid() && !hides_users();
 }
 
 enum rc

@@ -29,7 +29,7 @@
 #include "conn.h"
 
 /* Reads in a row from one connection, before the others are served. */
-#define TURNS 8
+#define READS 8
 
 enum step {
 	STEP_MORE,    /* all input is used up */
@@ -413,7 +413,7 @@ read_and_feed(struct conn *c)
 		if (c->left.len == 0)
 			buf_free(&c->left);
 	}
-	for (int turn = 0; turn < TURNS && step == STEP_MORE && again; turn++)
+	for (int i = 0; i < READS && step == STEP_MORE && again; i++)
 		step = read_some(c, &again);
 	return step;
 }

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -16,7 +17,6 @@
 #include "stored_request.h"
 #include "limit.h"
 #include "log.h"
-#include "mended.h"
 #include "metrics.h"
 #include "attempt.h"
 
@@ -170,23 +170,22 @@ name_processes(struct attempt *at, const struct run *run)
 bool
 attempt_start(struct attempt *at, const struct conf_program *program)
 {
-	struct cgienv_once once;
+	const struct cgienv_once once = { .key = at->key,
+		.scope = at->scope,
+		.path = at->rq->path,
+		.attempt = at->lease.attempt,
+		.recovery_point = at->lease.recovery_point,
+		.downstream_key = at->lease.downstream,
+		.token = at->lease.token,
+		.id = at->lease.id,
+		.database = at->rule->share_database ? store_database(at->store)
+						     : NULL };
 	const struct handler_call call = { &once, at->held.fd,
 		store_secret(at->store), &at->errors };
 	struct store_sharer sharer;
 	struct run_facts *facts = &at->facts.run;
 	struct run *run;
 
-	once.key = at->key;
-	once.scope = at->scope;
-	once.path = at->rq->path;
-	once.attempt = at->lease.attempt;
-	once.recovery_point = at->lease.recovery_point;
-	once.downstream_key = at->lease.downstream;
-	once.token = at->lease.token;
-	once.id = at->lease.id;
-	once.database =
-	    at->rule->share_database ? store_database(at->store) : NULL;
 	if (store_attempt_begin(&at->held, once.token, once.id) != RC_OK) {
 		facts->end = RUN_NOT_STARTED;
 		return false;
@@ -249,6 +248,60 @@ measure_body(struct attempt *at)
 	}
 }
 
+/* A word for each program: 56 bits of its hash, and a bit for each kind of
+ * mending.  Two programs that share a slot take it from each other, which costs
+ * lines in the log. */
+#define MENDED_SLOTS 256
+#define MENDED_BITS  UINT64_C(0xff)
+
+_Static_assert(CGIHEAD_MENDINGS <= 8, "a mending has no bit in the table");
+
+static _Atomic uint64_t mended_slots[MENDED_SLOTS];
+
+/* FNV-1a. */
+static uint64_t
+mended_hash(const char *s)
+{
+	uint64_t h = UINT64_C(14695981039346656037);
+
+	for (; *s != '\0'; s++)
+		h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
+	return h;
+}
+
+/* Adds the bits to the program's word, and returns those that are new. */
+static unsigned
+mended_add(const char *program, unsigned bits)
+{
+	const uint64_t h = mended_hash(program);
+	_Atomic uint64_t *slot = &mended_slots[h % MENDED_SLOTS];
+	const uint64_t mark = h & ~MENDED_BITS;
+	uint64_t old = atomic_load(slot), known;
+
+	do {
+		known = (old & ~MENDED_BITS) == mark ? old & MENDED_BITS : 0;
+		if ((bits & ~known) == 0)
+			return 0;
+	} while (!atomic_compare_exchange_weak(
+	    slot, &old, mark | known | (bits & MENDED_BITS)));
+	return bits & ~(unsigned)known;
+}
+
+/* Logs what was mended in a program's output (cgihead.h): each kind once for
+ * each program. */
+static void
+log_mended(const char *program, const struct request *rq, unsigned bits)
+{
+	if (bits == 0 || (bits = mended_add(program, bits)) == 0)
+		return;
+	for (int i = 0; i < CGIHEAD_MENDINGS; i++)
+		if ((bits & 1U << i) != 0)
+			log_event(LOG_WARN, "head-mended", rq->log,
+			    LOG_S("program", program),
+			    LOG_S("what",
+				cgihead_mending_text((enum cgihead_mending)i)));
+}
+
 /* The name of the program for the log. */
 static const char *
 program_of(const struct attempt *at)
@@ -299,11 +352,9 @@ attempt_judge(struct attempt *at)
 {
 	attempt_read(at);
 	if (at->facts.head == CGIHEAD_OK)
-		mended_log(program_of(at), at->rq, at->head.mended);
+		log_mended(program_of(at), at->rq, at->head.mended);
 	at->outcome = outcome_judge(&at->facts, at->rule);
 }
-
-/* --- the outcome -------------------------------------------------------- */
 
 void
 attempt_keep(struct attempt *at)
@@ -365,10 +416,9 @@ answer_status(const struct attempt *at)
 static const char *
 recorded_state(const struct attempt *at)
 {
-	if (at->recorded == RC_LOST)
-		return "lost";
-	return record_state_name(
-	    at->recorded == RC_OK ? at->outcome.state : RECORD_IN_PROGRESS);
+	return at->recorded == RC_LOST ? "lost"
+	    : at->recorded == RC_OK    ? record_state_name(at->outcome.state)
+				       : record_state_name(RECORD_IN_PROGRESS);
 }
 
 static void
@@ -424,9 +474,8 @@ attempt_complete(struct attempt *at)
 		at->record->body = NULL;
 	}
 	if (at->answered) {
-		memset(&at->outcome, 0, sizeof(at->outcome));
-		at->outcome.state = RECORD_COMPLETED;
-		at->outcome.why = "answered";
+		at->outcome = (struct outcome){ .state = RECORD_COMPLETED,
+			.why = "answered" };
 	}
 	log_run(at);
 	/* What is not recorded yet becomes unknown, or the process dies and it

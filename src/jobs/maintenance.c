@@ -26,8 +26,8 @@
 #include "uuid.h"
 #include "maintenance.h"
 
-/* The longest turn of a pass (ms) while other work waits. */
-#define TURN 200
+/* The longest slice of a pass (ms) while other work waits. */
+#define SLICE 200
 
 #define RECOVER_BATCH 64
 
@@ -36,17 +36,17 @@
 #define TALLY_INTERVAL 60000
 #define TALLY_REST     100
 
-/* Begins a turn.  If the previous pass is complete, this begins a new pass. */
+/* Begins a slice.  If the previous pass is complete, this begins a new pass. */
 static void
-begin_turn(struct maintenance_pass *pass)
+begin_slice(struct maintenance_pass *pass)
 {
 	if (!pass->more)
 		pass->n = 0;
 	pass->more = false;
-	pass->until = clock_mono() + TURN;
+	pass->until = clock_mono() + SLICE;
 }
 
-/* After each batch: whether the turn has time for another batch; sets more. */
+/* After each batch: whether the slice has time for another batch; sets more. */
 static bool
 goes_on(struct maintenance_pass *pass)
 {
@@ -215,7 +215,7 @@ abandon_all(
 
 /* --- the passes of a daemon ---------------------------------------------- */
 
-/* The passes take turns, so that a backlog of one does not hold up the
+/* The passes alternate by slices, so that a backlog of one does not hold up the
  * others. */
 struct maintenance {
 	struct store *store;
@@ -268,14 +268,14 @@ maintenance_free(struct maintenance *m)
 }
 
 static void
-take_turn_tally(struct maintenance *m)
+slice_tally(struct maintenance *m)
 {
 	int64_t began = clock_mono(), rest;
 	bool done = false;
 	enum rc rc = RC_OK;
 
 	while (rc == RC_OK && !done && !atomic_load(m->stop) &&
-	    clock_mono() - began < TURN)
+	    clock_mono() - began < SLICE)
 		rc = store_tally(m->store, &done);
 	maintenance_report(m, &m->tally, "tally", rc);
 	m->tally_at = clock_mono();
@@ -288,9 +288,9 @@ take_turn_tally(struct maintenance *m)
 }
 
 static void
-take_turn_recover(struct maintenance *m)
+slice_recover(struct maintenance *m)
 {
-	begin_turn(&m->recover);
+	begin_slice(&m->recover);
 	maintenance_report(m, &m->recover, "sweep",
 	    maintenance_recover(m->store, &m->recover));
 	if (m->recover.more)
@@ -300,12 +300,12 @@ take_turn_recover(struct maintenance *m)
 }
 
 static void
-take_turn_expire(struct maintenance *m, const struct conf *conf)
+slice_expire(struct maintenance *m, const struct conf *conf)
 {
-	begin_turn(&m->expire);
+	begin_slice(&m->expire);
 	maintenance_report(
 	    m, &m->expire, "reap", maintenance_expire(m->store, &m->expire));
-	begin_turn(&m->abandon);
+	begin_slice(&m->abandon);
 	maintenance_report(m, &m->abandon, "pending",
 	    abandon_all(m->store, conf, &m->abandon));
 	if (!m->expire.more && !m->abandon.more)
@@ -352,11 +352,11 @@ maintenance_run(void *self, const struct conf *conf, void *item)
 
 	(void)self;
 	if (now >= m->recovered + conf->sweep_interval)
-		take_turn_recover(m);
+		slice_recover(m);
 	if (now >= m->expired + conf->reap_interval && !atomic_load(m->stop))
-		take_turn_expire(m, conf);
+		slice_expire(m, conf);
 	if (now >= m->tally_at)
-		take_turn_tally(m);
+		slice_tally(m);
 }
 
 const struct work_kind maintenance_kind = {

@@ -15,19 +15,19 @@
 #include "store.h"
 #include "work.h"
 
-/* One pass; it may take several turns. */
+/* One pass; it may take several slices. */
 struct maintenance_pass {
 	const atomic_bool *stop; /* ends it after a batch; or NULL */
-	int64_t until; /* mono: the end of this turn; INT64_MAX: of the pass */
-	int n;         /* keys changed, in all turns so far */
-	bool more;     /* the turn ended, the pass did not */
-	enum rc failure; /* of the last turn of a daemon; or RC_OK */
+	int64_t until; /* mono: the end of this slice; INT64_MAX: of the pass */
+	int n;         /* keys changed, in all slices so far */
+	bool more;     /* the slice ended, the pass did not */
+	enum rc failure; /* of the last slice of a daemon; or RC_OK */
 };
 
 /* Logs that a pass over the store has failed. */
 void maintenance_failed(struct store *store, const char *pass, enum rc rc);
 
-/* Recovers the keys that dead owners left in progress: one turn, which ends
+/* Recovers the keys that dead owners left in progress: one slice, which ends
  * early if no key is left.  Logs each key. */
 enum rc maintenance_recover(struct store *store, struct maintenance_pass *pass);
 
@@ -38,7 +38,7 @@ enum rc maintenance_recover(struct store *store, struct maintenance_pass *pass);
 enum rc maintenance_recover_key(
     struct store *store, const struct record *record, int *n);
 
-/* Deletes keys past their retention: one turn, which ends early if no key is
+/* Deletes keys past their retention: one slice, which ends early if no key is
  * left or a batch fails.  When the pass ends it logs the number of keys. */
 enum rc maintenance_expire(struct store *store, struct maintenance_pass *pass);
 

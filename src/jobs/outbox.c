@@ -7,8 +7,8 @@
  *
  * A program that hangs runs until its timeout.  So that it does not hold up
  * other topics, no topic gets all of OUTBOX_PROGRAMS if the configuration has
- * others.  Topics take turns, so that a topic with many effects does not starve
- * the rest.
+ * others.  The topics alternate, so that a topic with many effects does not
+ * starve the rest.
  */
 #include "config.h"
 
@@ -39,20 +39,20 @@
  * again. */
 #define RECORD_PAUSE 1000
 
-/* A program's place.  The lookout fills it in; the thread that has run the
- * program frees the effect, and then the place. */
-struct place {
+/* A program's slot.  The dispatcher fills it in; the thread that has run the
+ * program frees the effect, and then the slot. */
+struct slot {
 	struct effect effect; /* the item */
-	char *topic;          /* used by the lookout */
+	char *topic;          /* used by the dispatcher */
 	atomic_bool taken;
 };
 
 struct outbox {
 	struct store *store;
 	const atomic_bool *stop;
-	/* used by the lookout */
-	size_t turn; /* the topic to begin with */
-	struct place place[OUTBOX_PROGRAMS];
+	/* used by the dispatcher */
+	size_t first; /* the topic to begin with */
+	struct slot slot[OUTBOX_PROGRAMS];
 };
 
 /* A try and its result. */
@@ -86,7 +86,7 @@ outbox_free(struct outbox *box)
 	if (box == NULL)
 		return;
 	for (i = 0; i < OUTBOX_PROGRAMS; i++)
-		free(box->place[i].topic);
+		free(box->slot[i].topic);
 	free(box);
 }
 
@@ -137,15 +137,15 @@ outbox_topics(
 static unsigned
 count_running(const struct outbox *box, const char *topic)
 {
-	const struct place *p;
+	const struct slot *p;
 	unsigned n = 0;
 
-	for (p = box->place; p < box->place + OUTBOX_PROGRAMS; p++)
+	for (p = box->slot; p < box->slot + OUTBOX_PROGRAMS; p++)
 		n += atomic_load(&p->taken) && strcmp(p->topic, topic) == 0;
 	return n;
 }
 
-/* Finds the first due effect, beginning with the topic that has the turn.
+/* Finds the first due effect, beginning with the topic after the last one.
  * RC_NOTFOUND: none is due, and *wake is at most the time of the next one. */
 static enum rc
 outbox_look(struct outbox *box, const struct conf *conf, struct effect *effect,
@@ -160,12 +160,12 @@ outbox_look(struct outbox *box, const struct conf *conf, struct effect *effect,
 	enum rc rc;
 
 	for (i = 0; i < conf->neffects; i++) {
-		topic = conf->effects[(box->turn + i) % conf->neffects].name;
+		topic = conf->effects[(box->first + i) % conf->neffects].name;
 		if (count_running(box, topic) >= most)
 			continue;
 		rc = store_effect_next(box->store, topic, effect, &at);
 		if (rc == RC_OK && at <= now) {
-			box->turn = (box->turn + i + 1) % conf->neffects;
+			box->first = (box->first + i + 1) % conf->neffects;
 			return RC_OK;
 		}
 		if (rc == RC_OK)
@@ -177,20 +177,20 @@ outbox_look(struct outbox *box, const struct conf *conf, struct effect *effect,
 	return RC_NOTFOUND;
 }
 
-static struct place *
-free_place(struct outbox *box)
+static struct slot *
+free_slot(struct outbox *box)
 {
-	struct place *p = box->place;
+	struct slot *p = box->slot;
 
-	while (p < box->place + OUTBOX_PROGRAMS && atomic_load(&p->taken))
+	while (p < box->slot + OUTBOX_PROGRAMS && atomic_load(&p->taken))
 		p++;
-	assert(p < box->place + OUTBOX_PROGRAMS);
+	assert(p < box->slot + OUTBOX_PROGRAMS);
 	return p;
 }
 
-/* Claims the effect; the place is taken on success. */
+/* Claims the effect; the slot is taken on success. */
 static enum rc
-outbox_begin(struct outbox *box, struct place *p)
+outbox_begin(struct outbox *box, struct slot *p)
 {
 	char *topic = strdup(p->effect.topic);
 	enum rc rc;
@@ -212,7 +212,7 @@ static enum rc
 outbox_next(void *self, const struct conf *conf, void **item, int64_t *wake)
 {
 	struct outbox *box = self;
-	struct place *p = free_place(box);
+	struct slot *p = free_slot(box);
 	enum rc rc;
 
 	if ((rc = outbox_look(box, conf, &p->effect, wake)) != RC_OK)
@@ -288,42 +288,31 @@ is_drained(const struct run_facts *facts)
 	    (facts->end == RUN_NOT_STARTED && run_is_draining());
 }
 
+/* Why the try did not deliver the effect. */
 static void
-outbox_say_why(struct delivery *try)
+tell_why(struct delivery *try)
 {
+	static const char *const whys[] = { [RUN_TIMEOUT] =
+						"the program took too long",
+		[RUN_CUT] =
+		    "the program printed too much", /* none is FastCGI */
+		[RUN_OUTPUT_LIMIT] = "the program printed too much",
+		[RUN_DRAINED] = "oncewrap was stopped",
+		[RUN_CAPTURE_FAILED] = "what the program printed was lost",
+		[RUN_NOT_STARTED] = "the program could not be started" };
 	const struct run_facts *facts = &try->facts;
 	char *text = try->end.last_error;
 	const size_t size = sizeof(try->end.last_error);
 
-	switch (facts->end) {
-	case RUN_EXITED:
-		if (facts->exit_status != 0)
-			snprintf(text, size, "the program exited with %d",
-			    facts->exit_status);
-		break;
-	case RUN_SIGNALED:
+	if (facts->end == RUN_EXITED && facts->exit_status != 0)
+		snprintf(text, size, "the program exited with %d",
+		    facts->exit_status);
+	else if (facts->end == RUN_SIGNALED)
 		snprintf(text, size, "the program was killed by signal %d",
 		    facts->signal);
-		break;
-	case RUN_TIMEOUT:
-		snprintf(text, size, "the program took too long");
-		break;
-	case RUN_CUT: /* no effect is FastCGI */
-	case RUN_OUTPUT_LIMIT:
-		snprintf(text, size, "the program printed too much");
-		break;
-	case RUN_DRAINED:
-		snprintf(text, size, "oncewrap was stopped");
-		break;
-	case RUN_CAPTURE_FAILED:
-		snprintf(text, size, "what the program printed was lost");
-		break;
-	case RUN_NOT_STARTED:
+	else if (facts->end != RUN_EXITED)
 		snprintf(text, size, "%s",
-		    run_is_draining() ? "oncewrap was stopped"
-				      : "the program could not be started");
-		break;
-	}
+		    whys[is_drained(facts) ? RUN_DRAINED : facts->end]);
 }
 
 /* Decides the effect's next state; ran: the facts are known. */
@@ -335,7 +324,7 @@ outbox_judge(struct delivery *try, bool ran)
 	struct effect_end *end = &try->end;
 
 	if (ran)
-		outbox_say_why(try);
+		tell_why(try);
 	if (ran && try->facts.end == RUN_EXITED &&
 	    try->facts.exit_status == 0) {
 		end->state = EFFECT_DELIVERED;
@@ -404,7 +393,7 @@ static void
 outbox_run(void *self, const struct conf *conf, void *item)
 {
 	struct outbox *box = self;
-	struct place *p = item;
+	struct slot *p = item;
 	struct delivery try;
 
 	memset(&try, 0, sizeof(try));

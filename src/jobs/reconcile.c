@@ -261,7 +261,7 @@ prepare(struct attempt *at, struct store *store, const struct conf *conf,
 
 /* --- the kind of work ----------------------------------------------------- */
 
-/* Each turn takes a key of the next caller, so that none waits for another's
+/* Each look takes a key of the next caller, so that none waits for another's
  * backlog. */
 struct reconcile {
 	struct store *store;

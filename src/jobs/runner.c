@@ -20,7 +20,7 @@
 #include "log.h"
 #include "route.h"
 #include "uuid.h"
-#include "runner.h"
+#include "work.h"
 
 /* A claimed request. */
 struct job {

@@ -1,20 +1,20 @@
 /*
  * One pool of threads for all kinds of work.
  *
- *  1. At most one thread is the lookout: it sleeps until work may be due, and
- *     claims one item.  Then it hands the lookout on, and runs the item.
- *  2. The lookout is handed to a thread that waits.  If none waits, a thread is
+ *  1. At most one thread is the dispatcher: it sleeps until work may be due,
+ *     and claims one item.  Then it hands that part on, and runs the item.
+ *  2. The part is handed to a thread that waits.  If none waits, a thread is
  *     started, but only where more work can be expected and may begin.  So a
  *     daemon without such work has one thread here, which runs maintenance.
  *  3. A program dies with the thread that started it (PR_SET_PDEATHSIG).  So a
  *     thread ends only after scheduler_halt(), and after its item has run.
- *  4. The kinds take turns.  Each look begins with the next kind.
+ *  4. The kinds alternate: each look begins with the next kind.
  *
- * The lookout sleeps until the time when something is due, or until there is
+ * The dispatcher sleeps until the time when something is due, or until there is
  * news: work that the store has got, an item that has ended, a new
  * configuration, or the stop.  Work of other processes makes no news.  Where
- * the configuration has such work, the lookout polls the store for as long as
- * the database is being written.  Then it sleeps until it is written again.
+ * the configuration has such work, the dispatcher polls the store for as long
+ * as the database is being written.  Then it sleeps until it is written again.
  */
 #include "config.h"
 
@@ -38,7 +38,6 @@
 #include "maintenance.h"
 #include "outbox.h"
 #include "reconcile.h"
-#include "runner.h"
 #include "thread.h"
 #include "work.h"
 #include "scheduler.h"
@@ -58,7 +57,7 @@ enum { MAINTENANCE, RUNNER, RECONCILE, OUTBOX, ATTENTION, KINDS };
 struct queue {
 	const struct work_kind *kind;
 	void *self;
-	/* used by the lookout */
+	/* used by the dispatcher */
 	int64_t look_at;  /* mono: the next look, if no news comes before */
 	int64_t rests_to; /* mono: no look before that, whatever comes */
 	bool found;       /* the last look found an item */
@@ -71,9 +70,9 @@ struct scheduler {
 	struct queue queue[KINDS];
 	atomic_bool stop;
 	atomic_uint alive; /* threads that have not ended */
-	/* used by the lookout */
+	/* used by the dispatcher */
 	uint64_t generation;
-	unsigned turn;      /* the kind to begin with */
+	unsigned first;     /* the kind to begin with */
 	bool watched;       /* watch has been opened */
 	int watch;          /* of the database, or -1 */
 	int64_t written_at; /* mono: when it was last seen to be written */
@@ -83,8 +82,8 @@ struct scheduler {
 	struct lock lock; /* guards the members below */
 	struct conf *conf;
 	pthread_cond_t vacant;
-	bool taken;    /* a thread is the lookout */
-	unsigned idle; /* threads that wait for the lookout */
+	bool taken;    /* a thread is the dispatcher */
+	unsigned idle; /* threads that wait for that part */
 	unsigned threads;
 	pthread_t thread[THREADS];
 };
@@ -167,11 +166,11 @@ scheduler_look(struct scheduler *s, struct task *task, int64_t *wake)
 
 	*wake = LOCK_FOREVER;
 	for (i = 0; i < KINDS; i++) {
-		q = &s->queue[(s->turn + i) % KINDS];
+		q = &s->queue[(s->first + i) % KINDS];
 		if (!has_room(s, q, task->conf))
 			continue;
 		if (clock_mono() >= q->look_at && scheduler_claim(s, q, task)) {
-			s->turn = (s->turn + i + 1) % KINDS;
+			s->first = (s->first + i + 1) % KINDS;
 			return true;
 		}
 		if (q->look_at < *wake)
@@ -265,7 +264,7 @@ scheduler_wait_for_news(struct scheduler *s, bool shares, int64_t until)
 
 /* Waits for an item.  False: the scheduler is being stopped. */
 static bool
-look_out(struct scheduler *s, struct task *task)
+dispatch(struct scheduler *s, struct task *task)
 {
 	int64_t wake;
 	bool shares;
@@ -317,9 +316,9 @@ expects_more(const struct scheduler *s, const struct conf *conf)
 	return false;
 }
 
-/* Waits to become the lookout.  False: the scheduler is being stopped. */
+/* Waits to become the dispatcher.  False: the scheduler is being stopped. */
 static bool
-take_lookout(struct scheduler *s)
+become_dispatcher(struct scheduler *s)
 {
 	bool taken;
 
@@ -334,7 +333,7 @@ take_lookout(struct scheduler *s)
 	return taken;
 }
 
-/* Before the item is run.  If no thread can be started, this thread looks out
+/* Before the item is run.  If no thread can be started, this thread dispatches
  * again after it has run the item. */
 static void
 hand_on(struct scheduler *s, const struct task *task)
@@ -376,8 +375,8 @@ thread_main(void *arg)
 	struct scheduler *s = arg;
 	struct task task;
 
-	while (take_lookout(s)) {
-		if (!look_out(s, &task))
+	while (become_dispatcher(s)) {
+		if (!dispatch(s, &task))
 			break;
 		hand_on(s, &task);
 		scheduler_run(s, &task);

@@ -40,6 +40,9 @@ struct work_kind {
 	void (*run)(void *self, const struct conf *conf, void *item);
 };
 
+/* Accepted requests (runner.c); its self is the struct store. */
+extern const struct work_kind runner_kind;
+
 /* The monotonic clock at that store time, or most if that is earlier. */
 static inline int64_t
 work_wake(const struct store *store, int64_t store_time, int64_t most)

@@ -23,7 +23,7 @@
 #include "conf_text.h"
 #include "engine.h"
 #include "fault.h"
-#include "keeper.h"
+#include "spawner.h"
 #include "limit.h"
 #include "listen.h"
 #include "log.h"
@@ -67,7 +67,7 @@ struct daemon {
 	struct mux *mux;
 	struct worker_pool *workers;
 	struct scheduler *scheduler;
-	struct keeper *keeper;
+	struct spawner *spawner;
 };
 
 /* --- reloading ---------------------------------------------------------- */
@@ -84,7 +84,7 @@ static void
 reload(struct daemon *d)
 {
 	struct signals_reload change = { .store = d->store,
-		.keeper = &d->keeper,
+		.spawner = &d->spawner,
 		.mux = d->mux,
 		.old = d->conf };
 	struct conf_error err;
@@ -175,7 +175,7 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 		memset(&d->socket_file, 0, sizeof(d->socket_file));
 	if (!oncewrap_open_store(d, conf))
 		return EXIT_FAILURE;
-	if (keeper_start(&d->keeper, d->store, conf) != RC_OK ||
+	if (spawner_start(&d->spawner, d->store, conf) != RC_OK ||
 	    mux_open(&d->mux, conf, d->listener) != RC_OK ||
 	    (d->engine = engine_new(d->store, workers)) == NULL ||
 	    worker_start(&d->workers, d->mux, d->engine, workers) != RC_OK ||
@@ -300,7 +300,7 @@ oncewrap_stop(struct daemon *d)
 	}
 	scheduler_stop(d->scheduler);
 	tell_last(d, until);
-	keeper_stop(d->keeper);
+	spawner_stop(d->spawner);
 	engine_free(d->engine);
 	FAULT(STOP_STORE);
 	store_close(d->store);

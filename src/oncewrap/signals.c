@@ -55,7 +55,7 @@ reload_store(const struct signals_reload *r)
 
 	if ((rc = outbox_topics(r->store, r->old, r->new)) != RC_OK)
 		return rc;
-	rc = keeper_reload(r->keeper, r->store, r->new);
+	rc = spawner_reload(r->spawner, r->store, r->new);
 	if (rc != RC_OK)
 		(void)outbox_topics(r->store, r->new, r->old);
 	return rc;

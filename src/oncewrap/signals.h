@@ -9,13 +9,13 @@
 #include <stdint.h>
 
 #include "conf.h"
-#include "keeper.h"
+#include "spawner.h"
 #include "mux.h"
 #include "store.h"
 
 struct signals_reload {
 	struct store *store;
-	struct keeper **keeper;
+	struct spawner **spawner;
 	struct mux *mux;
 	struct conf *old, *new;
 };

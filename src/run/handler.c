@@ -166,6 +166,24 @@ handler_start(const struct conf_program *program, const struct request *rq,
 	return run;
 }
 
+/* Starts a program that no request is for. */
+static struct run *
+start_alone(struct run_spec *spec, struct cgienv *env, enum rc rc,
+    struct run_facts *facts)
+{
+	struct run *run = NULL;
+
+	spec->held = -1;
+	spec->envp = env->envp;
+	if (rc == RC_OK)
+		run = run_start(spec, facts);
+	else
+		not_started(
+		    spec->log, spec->program.argv.item[0], facts, rc_text(rc));
+	cgienv_free(env);
+	return run;
+}
+
 struct run *
 handler_start_effect(const struct conf_program *program,
     const struct cgienv_effect *effect, struct spool *payload,
@@ -173,12 +191,8 @@ handler_start_effect(const struct conf_program *program,
 {
 	struct cgienv env = { 0 };
 	struct run_spec spec = {
-		.program = *program,
-		.body_fd = -1,
-		.held = -1,
-		.log = log,
+		.program = *program, .body_fd = -1, .log = log
 	};
-	struct run *run = NULL;
 	enum rc rc = RC_OK;
 
 	if (payload != NULL) {
@@ -188,14 +202,7 @@ handler_start_effect(const struct conf_program *program,
 	}
 	if (rc == RC_OK)
 		rc = cgienv_make_effect(program, effect, environ, &env);
-	if (rc != RC_OK)
-		not_started(log, program->argv.item[0], facts, rc_text(rc));
-	else {
-		spec.envp = env.envp;
-		run = run_start(&spec, facts);
-	}
-	cgienv_free(&env);
-	return run;
+	return start_alone(&spec, &env, rc, facts);
 }
 
 struct run *
@@ -203,22 +210,11 @@ handler_start_notice(const struct conf_program *program, const void *text,
     size_t len, struct run_facts *facts)
 {
 	struct cgienv env = { 0 };
-	struct run_spec spec = {
-		.program = *program,
+	struct run_spec spec = { .program = *program,
 		.body = text,
 		.body_len = len,
-		.body_fd = -1,
-		.held = -1,
-	};
-	struct run *run = NULL;
+		.body_fd = -1 };
 	const enum rc rc = cgienv_make_worker(program, "", environ, &env);
 
-	if (rc != RC_OK)
-		not_started(NULL, program->argv.item[0], facts, rc_text(rc));
-	else {
-		spec.envp = env.envp;
-		run = run_start(&spec, facts);
-	}
-	cgienv_free(&env);
-	return run;
+	return start_alone(&spec, &env, rc, facts);
 }

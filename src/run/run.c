@@ -158,10 +158,10 @@ left_in(int fd)
 void
 run_end(struct run *run, enum run_end why)
 {
-	if (run->exited || run->over || run->stage != STAGE_RUNNING)
+	if (run->exited || run->over || run->phase != PHASE_RUNNING)
 		return;
 	run->facts.end = why;
-	run->stage = STAGE_TERMINATED;
+	run->phase = PHASE_TERMINATED;
 	if (run->child.pid == -1) {
 		run->over = true; /* nothing of ours is to be ended */
 		return;
@@ -180,16 +180,16 @@ run_wrote_too_much(const struct run *run)
 static void
 run_late(struct run *run)
 {
-	switch (run->stage) {
-	case STAGE_RUNNING:
+	switch (run->phase) {
+	case PHASE_RUNNING:
 		run_end(run, run->closing ? RUN_CUT : RUN_TIMEOUT);
 		break;
-	case STAGE_TERMINATED:
-		run->stage = STAGE_KILLED;
+	case PHASE_TERMINATED:
+		run->phase = PHASE_KILLED;
 		run->deadline = clock_mono() + RUN_GRACE;
 		child_signal(&run->child, SIGKILL);
 		break;
-	case STAGE_KILLED:
+	case PHASE_KILLED:
 		run->facts.left = true;
 		break;
 	}
@@ -203,7 +203,7 @@ run_late(struct run *run)
 static void
 conclude(struct run *run)
 {
-	bool alone = run->stage == STAGE_RUNNING;
+	bool alone = run->phase == PHASE_RUNNING;
 	size_t left, n;
 
 	run->over = true;
@@ -214,7 +214,7 @@ conclude(struct run *run)
 			break;
 	}
 	/* No process of a terminated handler's group may go on. */
-	if (run->stage != STAGE_RUNNING)
+	if (run->phase != PHASE_RUNNING)
 		child_signal(&run->child, SIGKILL);
 }
 
@@ -229,7 +229,7 @@ conclude_if_over(struct run *run)
 	if (!run->over && run->facts.left)
 		conclude(run);
 	if (!run->over && run->exited &&
-	    (run->stage != STAGE_TERMINATED ||
+	    (run->phase != PHASE_TERMINATED ||
 		(run->out == -1 && run->err == -1)))
 		conclude(run);
 	return run->over;
@@ -255,7 +255,7 @@ wait_event(struct run *run, int max)
 		{ .fd = run->exited ? -1 : run->child.pidfd },
 		{ .fd = process != NULL ? workers_stderr(process) : run->err },
 		{ .fd = run->out },
-		{ .fd = run->stage == STAGE_RUNNING ? drain_fd : -1 },
+		{ .fd = run->phase == PHASE_RUNNING ? drain_fd : -1 },
 	};
 
 	if (app == NULL && conclude_if_over(run))
@@ -327,7 +327,7 @@ count_output(struct run *run, size_t n)
 	if (run_wrote_too_much(run))
 		run_end(run, RUN_OUTPUT_LIMIT);
 	if (run->streaming && !run->discarding && !run->closing &&
-	    run->stage == STAGE_RUNNING)
+	    run->phase == PHASE_RUNNING)
 		run->deadline = clock_mono() + run->timeout;
 	/* Output that never stops must not delay other events. */
 	if (!run->over && clock_mono() - run->looked >= LOOK)
@@ -358,7 +358,7 @@ run_discard(struct run *run)
 	if (run->discarding)
 		return;
 	run->discarding = true;
-	if (run->stage == STAGE_RUNNING)
+	if (run->phase == PHASE_RUNNING)
 		run->deadline = clock_mono() + run->timeout;
 }
 

@@ -190,8 +190,8 @@ run_app_is_over(struct run *run)
 
 	if (run->over)
 		return true;
-	switch (run->stage) {
-	case STAGE_RUNNING:
+	switch (run->phase) {
+	case PHASE_RUNNING:
 		run->over = app->ended || run->exited ||
 		    (run->out == -1 && app->process == NULL);
 		if (!run->over && run->out == -1 && !run->closing) {
@@ -201,13 +201,13 @@ run_app_is_over(struct run *run)
 			run->deadline = clock_mono() + CLOSE_GRACE;
 		}
 		break;
-	case STAGE_TERMINATED:
+	case PHASE_TERMINATED:
 		/* Other processes of its group may still work. */
 		run->over = run->facts.left ||
 		    (run->exited && run->out == -1 &&
 			workers_stderr(app->process) == -1);
 		break;
-	case STAGE_KILLED:
+	case PHASE_KILLED:
 		run->over = run->facts.left || run->exited;
 		break;
 	}
@@ -233,7 +233,7 @@ app_bury(struct run *run)
 	status = run_reap(workers_child(process), run->facts.left, run->log);
 	if (!run->facts.left)
 		workers_log_end(process, run->child.pid, status,
-		    run->stage == STAGE_RUNNING ? "it ended by itself" : "",
+		    run->phase == PHASE_RUNNING ? "it ended by itself" : "",
 		    run->log);
 	return status;
 }
@@ -295,7 +295,7 @@ run_app_finish(struct run *run, struct run_facts *facts)
 	struct workers_process *process = app->process;
 
 	close_connection(run);
-	if (app->ended && run->stage == STAGE_RUNNING) {
+	if (app->ended && run->phase == PHASE_RUNNING) {
 		app_answered(run, facts);
 		if (process != NULL && run->exited) {
 			(void)app_bury(run);

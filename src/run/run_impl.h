@@ -17,10 +17,10 @@
 
 struct run_spec;
 
-enum run_stage {
-	STAGE_RUNNING,    /* until the deadline */
-	STAGE_TERMINATED, /* SIGTERM was sent; until the second deadline */
-	STAGE_KILLED      /* SIGKILL was sent; until the last deadline */
+enum run_phase {
+	PHASE_RUNNING,    /* until the deadline */
+	PHASE_TERMINATED, /* SIGTERM was sent; until the second deadline */
+	PHASE_KILLED      /* SIGKILL was sent; until the last deadline */
 };
 
 #define RUN_APP_INPUT (16 * 1024)
@@ -57,7 +57,7 @@ struct run {
 	size_t out_left; /* once over: bytes still in the pipe */
 	bool streaming;
 	bool discarding;
-	enum run_stage stage;
+	enum run_phase phase;
 	struct run_facts facts; /* .end is RUN_EXITED until a reason comes */
 	int64_t started, deadline, looked;
 	int64_t timeout, kill_after;

@@ -6,7 +6,7 @@
  * that was used last is taken: its memory is warm, and the others may be
  * swapped out.
  *
- * The keeper hears of the end of a process, and of what it prints, by epoll(7)
+ * The spawner hears of the end of a process, and of what it prints, by epoll(7)
  * as it happens (EPOLLET).  While a run has the process it notes that only; the
  * run polls both itself, and workers_give() looks at the note under the lock.
  */
@@ -181,7 +181,7 @@ take_free(struct workers_pool *pool, int64_t until, int *error)
 		return NULL;
 	while ((p = pool->free) != NULL) {
 		pool->free = p->next_free;
-		/* The keeper may not have heard of its end yet. */
+		/* The spawner may not have heard of its end yet. */
 		if (child_exited(&p->child)) {
 			p->state = WORKERS_SPENT;
 			workers_wake();

@@ -7,7 +7,7 @@
  * ends the process and says so, and the process is replaced.
  *
  * A process dies with the thread that started it, so one thread starts them all
- * and stays: the keeper.  It also ends those that are not needed any more, and
+ * and stays: the spawner.  It also ends those that are not needed any more, and
  * logs what they print between two requests.
  *
  * A socket has no name: its file is removed before the process is started, and
@@ -77,7 +77,7 @@ void workers_lost(struct workers_process *p, bool heard);
 /* No run waits for a process any more; none gets one. */
 void workers_drain(void);
 
-/* --- for the keeper ----------------------------------------------------- */
+/* --- for the spawner ----------------------------------------------------- */
 
 enum rc workers_open(void);
 
@@ -123,7 +123,7 @@ pid_t workers_start(struct workers_process *p, const struct workers_mark *mark);
 /* Lets runs have the process that was started. */
 void workers_ready(struct workers_process *p);
 
-/* After WORKERS_END; workers_abort() instead, if there was never a keeper. */
+/* After WORKERS_END; workers_abort() instead, if there was never a spawner. */
 void workers_close(void);
 void workers_abort(void);
 

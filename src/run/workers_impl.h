@@ -17,7 +17,7 @@ enum workers_state {
 	WORKERS_NEW,    /* to be started, or being started */
 	WORKERS_FREE,   /* in its pool's list of free ones */
 	WORKERS_BUSY,   /* a run has it */
-	WORKERS_SPENT,  /* gets no more requests: the keeper is to end it */
+	WORKERS_SPENT,  /* gets no more requests: the spawner is to end it */
 	WORKERS_ENDING, /* SIGTERM was sent; SIGKILL follows at the deadline */
 	WORKERS_KILLED, /* SIGKILL was sent; it is given up at the deadline */
 	WORKERS_GONE    /* reaped or given up: only its lock is left */
@@ -84,7 +84,7 @@ struct workers_all {
 };
 extern struct workers_all workers_all;
 
-/* Wakes the keeper. */
+/* Wakes the spawner. */
 void workers_wake(void);
 
 /* With the lock: whether the pool has processes.  A retired one serves the runs

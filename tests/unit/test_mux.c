@@ -317,22 +317,70 @@ round_trip(int fd, bool keep, const char *query)
 	buf_free(&r.out);
 }
 
+/* A whole request, with the body that is sent for what is declared. */
+static void
+post(int fd, bool keep, const char *query, const char *length, const char *body,
+    size_t len)
+{
+	struct buf b;
+
+	open_request(&b, keep, "POST", query, length);
+	add_body(&b, body, len);
+	add_record(&b, FCGI_STDIN, 1, "", 0);
+	put(fd, &b);
+	buf_free(&b);
+}
+
+/* Asks on a new connection; returns the request as the worker has it. */
+static struct exchange *
+asked(int *fd, bool keep, const char *method)
+{
+	*fd = dial();
+	ask(*fd, keep, method, "q");
+	return next("q");
+}
+
+/* The last answer of the connection. */
+static void
+expect_last(int fd, const char *out)
+{
+	expect(fd, out);
+	expect_closed(fd);
+}
+
+/* Answers, and the peer gets that. */
+static void
+finish_request(struct exchange *x, int fd)
+{
+	answer_text(x, "");
+	expect(fd, HEAD_200);
+}
+
+/* A socket behind which no descriptor is left; the limit was *old. */
+static int
+last_descriptor(struct rlimit *old)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct rlimit low;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, old), 0);
+	low = *old;
+	low.rlim_cur = (rlim_t)fd + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	return fd;
+}
+
 /* --- requests --- */
 
 TEST(request_arrives_whole)
 {
 	const struct request *rq;
 	struct exchange *x;
-	struct buf b;
 	int fd;
 
 	start("");
 	fd = dial();
-	open_request(&b, false, "POST", "a=b", "5");
-	add_body(&b, "hello", 5);
-	add_record(&b, FCGI_STDIN, 1, "", 0);
-	put(fd, &b);
-	buf_free(&b);
+	post(fd, false, "a=b", "5", "hello", 5);
 	x = next("a=b");
 	rq = exchange_request(x);
 	assert_non_null(exchange_conf(x));
@@ -349,8 +397,7 @@ TEST(request_arrives_whole)
 	assert_int_equal(rq->instance[23], '4');
 	assert_non_null(strchr("89ab", rq->instance[28]));
 	answer_text(x, "done");
-	expect(fd, HEAD_200 "done");
-	expect_closed(fd);
+	expect_last(fd, HEAD_200 "done");
 	finish();
 }
 
@@ -371,8 +418,7 @@ TEST(request_arrives_byte_by_byte)
 	x = next("q");
 	assert_memory_equal(exchange_request(x)->body, "hello", 5);
 	answer_text(x, "");
-	expect(fd, HEAD_200);
-	expect_closed(fd);
+	expect_last(fd, HEAD_200);
 	finish();
 }
 
@@ -391,8 +437,7 @@ TEST(instances_differ)
 		memcpy(seen[i], exchange_request(x)->instance, 46);
 		for (int j = 0; j < i; j++)
 			assert_string_not_equal(seen[i], seen[j]);
-		answer_text(x, "");
-		expect(fd, HEAD_200);
+		finish_request(x, fd);
 	}
 	close(fd);
 	finish();
@@ -433,8 +478,7 @@ TEST(requests_sent_ahead_are_answered_in_order)
 	for (int i = 0; i < 5; i++) {
 		snprintf(query, sizeof(query), "n%d", i);
 		x = next(query);
-		answer_text(x, "");
-		expect(fd, HEAD_200);
+		finish_request(x, fd);
 	}
 	expect_closed(fd);
 	finish();
@@ -539,8 +583,7 @@ TEST(a_length_that_no_memory_has_is_too_large)
 	x = next("large");
 	assert_int_equal(exchange_request(x)->body_state, want);
 	assert_int_equal(exchange_request(x)->body_len, 0);
-	answer_text(x, "");
-	expect(fd, HEAD_200);
+	finish_request(x, fd);
 	close(fd);
 	finish();
 }
@@ -565,8 +608,7 @@ TEST(body_of_a_refused_request_is_no_request)
 	put(fd, &b);
 	x = next("real");
 	assert_int_equal(exchange_request(x)->body_state, BODY_TOO_LARGE);
-	answer_text(x, "");
-	expect(fd, HEAD_200);
+	finish_request(x, fd);
 	buf_free(&b);
 	buf_free(&forged);
 	round_trip(fd, true, "next");
@@ -580,18 +622,13 @@ TEST(large_body_is_in_a_file)
 	char *bytes = malloc(len), *copy = malloc(len);
 	struct exchange *x;
 	const struct request *rq;
-	struct buf b;
 	int fd;
 
 	for (size_t i = 0; i < len; i++)
 		bytes[i] = (char)(i * 2654435761u >> 13);
 	start("");
 	fd = dial();
-	open_request(&b, false, "POST", "q", "5242880");
-	add_body(&b, bytes, len);
-	add_record(&b, FCGI_STDIN, 1, "", 0);
-	put(fd, &b);
-	buf_free(&b);
+	post(fd, false, "q", "5242880", bytes, len);
 	x = next("q");
 	rq = exchange_request(x);
 	assert_int_equal(rq->body_state, BODY_WHOLE);
@@ -601,63 +638,41 @@ TEST(large_body_is_in_a_file)
 	assert_int_equal(pread(rq->body_fd, copy, len, 0), len);
 	assert_memory_equal(copy, bytes, len);
 	answer_text(x, "");
-	expect(fd, HEAD_200);
-	expect_closed(fd);
+	expect_last(fd, HEAD_200);
 	free(bytes);
 	free(copy);
 	finish();
 }
 
-TEST(body_that_cannot_be_stored_is_drained)
+TEST(body_that_has_no_place_is_drained)
 {
 	static char bytes[300000];
+	static const struct {
+		const char *dir;
+		uint64_t total;
+		enum body_state want;
+	} rows[] = {
+		{ "/no/such/directory", UINT64_MAX, BODY_UNSTORABLE },
+		{ NULL, sizeof(bytes) - 1, BODY_NO_ROOM },
+	};
 	struct exchange *x;
-	struct buf b;
 	int fd;
 
-	assert_int_equal(spool_setup("/no/such/directory", UINT64_MAX), RC_OK);
-	start("");
-	fd = dial();
-	open_request(&b, true, "POST", "q", "300000");
-	add_body(&b, bytes, sizeof(bytes));
-	add_record(&b, FCGI_STDIN, 1, "", 0);
-	put(fd, &b);
-	buf_free(&b);
-	x = next("q");
-	assert_int_equal(exchange_request(x)->body_state, BODY_UNSTORABLE);
-	assert_null(exchange_request(x)->body);
-	answer_text(x, "");
-	expect(fd, HEAD_200);
-	round_trip(fd, true, "next");
-	close(fd);
-	finish();
-	assert_int_equal(spool_setup(NULL, UINT64_MAX), RC_OK);
-}
-
-TEST(body_above_what_all_spools_may_take_is_drained)
-{
-	static char bytes[300000];
-	struct exchange *x;
-	struct buf b;
-	int fd;
-
-	assert_int_equal(spool_setup(NULL, sizeof(bytes) - 1), RC_OK);
-	start("");
-	fd = dial();
-	open_request(&b, true, "POST", "q", "300000");
-	add_body(&b, bytes, sizeof(bytes));
-	add_record(&b, FCGI_STDIN, 1, "", 0);
-	put(fd, &b);
-	buf_free(&b);
-	x = next("q");
-	assert_int_equal(exchange_request(x)->body_state, BODY_NO_ROOM);
-	assert_null(exchange_request(x)->body);
-	assert_true(spool_has_room(sizeof(bytes) - 1));
-	answer_text(x, "");
-	expect(fd, HEAD_200);
-	round_trip(fd, true, "next");
-	close(fd);
-	finish();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(
+		    spool_setup(rows[i].dir, rows[i].total), RC_OK);
+		start("");
+		fd = dial();
+		post(fd, true, "q", "300000", bytes, sizeof(bytes));
+		x = next("q");
+		assert_int_equal(exchange_request(x)->body_state, rows[i].want);
+		assert_null(exchange_request(x)->body);
+		assert_true(spool_has_room(sizeof(bytes) - 1));
+		finish_request(x, fd);
+		round_trip(fd, true, "next");
+		close(fd);
+		finish();
+	}
 	assert_int_equal(spool_setup(NULL, UINT64_MAX), RC_OK);
 }
 
@@ -678,8 +693,7 @@ TEST(aborted_in_the_body)
 	x = next("q");
 	assert_int_equal(exchange_request(x)->body_state, BODY_ABORTED);
 	assert_null(exchange_request(x)->body);
-	answer_text(x, "");
-	expect(fd, HEAD_200);
+	finish_request(x, fd);
 	round_trip(fd, false, "next");
 	expect_closed(fd);
 	finish();
@@ -748,8 +762,7 @@ TEST(malformed_requests_are_invalid)
 		assert_string_equal(rq->path, "/");
 		assert_int_equal(rq->body_state, BODY_WHOLE);
 		assert_null(rq->body);
-		answer_text(x, "");
-		expect(fd, HEAD_200);
+		finish_request(x, fd);
 	}
 	close(fd);
 	finish();
@@ -1066,9 +1079,7 @@ TEST(small_answer_arrives_in_one_piece)
 	int fd;
 
 	start("");
-	fd = dial();
-	ask(fd, false, "GET", "q");
-	answer_text(next("q"), "four");
+	answer_text(asked(&fd, false, "GET"), "four");
 	/* header, content, padding, the two records of the end */
 	assert_int_equal(recv(fd, got, sizeof(got), 0),
 	    8 + (strlen(HEAD_200 "four") + 7) / 8 * 8 + FCGI_END_SIZE);
@@ -1081,11 +1092,8 @@ TEST(head_gets_no_body)
 	int fd;
 
 	start("");
-	fd = dial();
-	ask(fd, false, "HEAD", "q");
-	answer_text(next("q"), "a body");
-	expect(fd, HEAD_200);
-	expect_closed(fd);
+	answer_text(asked(&fd, false, "HEAD"), "a body");
+	expect_last(fd, HEAD_200);
 	finish();
 }
 
@@ -1102,8 +1110,7 @@ TEST(local_redirect_has_no_status)
 	a.response.status = 200;
 	response_add(&a.response, "Location", "/other");
 	exchange_answer(next("q"), &a);
-	expect(fd, "Location: /other\r\n\r\n");
-	expect_closed(fd);
+	expect_last(fd, "Location: /other\r\n\r\n");
 	finish();
 }
 
@@ -1144,9 +1151,7 @@ TEST(peer_that_does_not_take_its_answer_is_dropped)
 	int fd;
 
 	start("[server]\nio_timeout = 100ms\n");
-	fd = dial();
-	ask(fd, true, "GET", "q");
-	x = next("q");
+	x = asked(&fd, true, "GET");
 	/* By now the thread sleeps, and knows of no deadline. */
 	(void)poll(NULL, 0, 50);
 	answer_bytes(x, bytes, len);
@@ -1199,8 +1204,7 @@ TEST(unread_input_does_not_destroy_the_answer)
 		put(fd, &b);
 		buf_free(&b);
 		answer_text(x, "whole");
-		expect(fd, HEAD_200 "whole");
-		expect_closed(fd);
+		expect_last(fd, HEAD_200 "whole");
 		finish();
 	}
 }
@@ -1217,9 +1221,7 @@ TEST(stream_is_handed_on_as_it_is)
 
 	fill(bytes, len);
 	start("");
-	fd = dial();
-	ask(fd, true, "HEAD", "q");
-	x = next("q");
+	x = asked(&fd, true, "HEAD");
 	assert_int_equal(exchange_write(x, "Status: 201\n\n", 13), RC_OK);
 	assert_true(get(fd, got, 8)); /* at once, not at the end */
 	assert_int_equal(got[5], 13);
@@ -1247,9 +1249,7 @@ TEST(broken_stream_has_no_end)
 	int fd;
 
 	start("");
-	fd = dial();
-	ask(fd, true, "GET", "q");
-	x = next("q");
+	x = asked(&fd, true, "GET");
 	assert_int_equal(exchange_write(x, "half", 4), RC_OK);
 	exchange_end(x, 0, true);
 	receive(fd, &r);
@@ -1266,9 +1266,7 @@ TEST(stream_to_a_peer_that_went_away)
 	int fd;
 
 	start("");
-	fd = dial();
-	ask(fd, true, "GET", "q");
-	x = next("q");
+	x = asked(&fd, true, "GET");
 	close(fd);
 	assert_int_equal(exchange_write(x, "x", 1), RC_CLOSED);
 	assert_int_equal(exchange_write(x, "x", 1), RC_CLOSED);
@@ -1285,9 +1283,7 @@ TEST(stream_to_a_peer_that_does_not_read)
 	int fd;
 
 	start("[server]\nio_timeout = 100ms\n");
-	fd = dial();
-	ask(fd, true, "GET", "q");
-	x = next("q");
+	x = asked(&fd, true, "GET");
 	began = clock_mono();
 	for (int i = 0; i < 64 && rc == RC_OK; i++)
 		rc = exchange_write(x, bytes, sizeof(bytes));
@@ -1469,8 +1465,7 @@ TEST(slow_peers_beyond_the_limit_keep_no_others_out)
 	for (int i = 2; i < LIMIT_CONNECTIONS; i++)
 		close(fds[i]);
 	answer_text(x, "");
-	expect(busy, HEAD_200);
-	expect_closed(busy);
+	expect_last(busy, HEAD_200);
 	free(fds);
 	finish();
 }
@@ -1539,15 +1534,10 @@ TEST(trickled_bodies_give_their_room_to_others)
 	start_trickling(&t, fds, PEERS);
 	fd = dial();
 	do {
-		open_request(&b, true, "POST", "q", "100000");
-		add_body(&b, bytes, SIZE);
-		add_record(&b, FCGI_STDIN, 1, "", 0);
-		put(fd, &b);
-		buf_free(&b);
+		post(fd, true, "q", "100000", bytes, SIZE);
 		x = next("q");
 		got = exchange_request(x)->body_state;
-		answer_text(x, "");
-		expect(fd, HEAD_200);
+		finish_request(x, fd);
 	} while (got == BODY_NO_ROOM && clock_mono() < until);
 	assert_int_equal(got, BODY_WHOLE);
 	stop_trickling(&t);
@@ -1559,8 +1549,7 @@ TEST(trickled_bodies_give_their_room_to_others)
 		x = next(i == 0 ? "oldest" : "slow");
 		assert_int_equal(exchange_request(x)->body_state,
 		    i == 0 ? BODY_NO_ROOM : BODY_WHOLE);
-		answer_text(x, "");
-		expect(fds[i], HEAD_200);
+		finish_request(x, fds[i]);
 		close(fds[i]);
 	}
 	buf_free(&b);
@@ -1602,7 +1591,7 @@ TEST(trickled_bodies_beyond_the_limit_keep_no_others_out)
  * does not spin, and accepts them once there is a descriptor. */
 TEST(without_descriptors_it_waits)
 {
-	struct rlimit limit, low;
+	struct rlimit limit;
 	struct timespec before, after;
 	struct exchange *x;
 	int busy, fd;
@@ -1611,11 +1600,7 @@ TEST(without_descriptors_it_waits)
 	busy = dial();
 	ask(busy, false, "GET", "busy");
 	x = next("busy");
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	low = limit;
-	low.rlim_cur = (rlim_t)fd + 1;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	fd = last_descriptor(&limit);
 	assert_int_equal(
 	    connect(fd, (struct sockaddr *)&address, address_len), 0);
 	ask(fd, false, "GET", "waits");
@@ -1627,28 +1612,22 @@ TEST(without_descriptors_it_waits)
 	    150);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	answer_text(next("waits"), "");
-	expect(fd, HEAD_200);
-	expect_closed(fd);
+	expect_last(fd, HEAD_200);
 	answer_text(x, "");
-	expect(busy, HEAD_200);
-	expect_closed(busy);
+	expect_last(busy, HEAD_200);
 	finish();
 }
 
 /* ... but one that is idle makes way. */
 TEST(without_descriptors_the_idle_make_way)
 {
-	struct rlimit limit, low;
+	struct rlimit limit;
 	int idle, fd;
 
 	start("");
 	idle = dial();
 	round_trip(idle, true, "idle");
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	low = limit;
-	low.rlim_cur = (rlim_t)fd + 1;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	fd = last_descriptor(&limit);
 	assert_int_equal(
 	    connect(fd, (struct sockaddr *)&address, address_len), 0);
 	/* accepted, and idle itself: it stays, because no other one comes */
@@ -1663,7 +1642,7 @@ TEST(without_descriptors_the_idle_make_way)
 /* ... but for one whose request has arrived and is not read yet. */
 TEST(without_descriptors_no_request_makes_way)
 {
-	struct rlimit limit, low;
+	struct rlimit limit;
 	struct exchange *x;
 	int arrived, busy, fd, seen = 0;
 
@@ -1672,12 +1651,8 @@ TEST(without_descriptors_no_request_makes_way)
 	round_trip(arrived, true, "kept");
 	busy = dial();
 	ask(busy, true, "GET", "busy");
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	low = limit;
-	low.rlim_cur = (rlim_t)fd + 1;
 	x = next("busy");
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	fd = last_descriptor(&limit);
 	/* This thread leads: nothing is read before the next next(). */
 	ask(arrived, true, "GET", "arrived");
 	assert_int_equal(
@@ -1693,8 +1668,7 @@ TEST(without_descriptors_no_request_makes_way)
 	assert_int_equal(seen, 3);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	expect(arrived, HEAD_200);
-	expect(fd, HEAD_200);
-	expect_closed(fd);
+	expect_last(fd, HEAD_200);
 	expect(busy, HEAD_200);
 	expect_closed(busy); /* idle, though for the shortest time */
 	close(arrived);
@@ -1735,8 +1709,7 @@ TEST(stop_drops_what_has_not_arrived_and_delivers_the_rest)
 	close(half);
 	expect_closed(idle);
 	for (int i = 0; i < 3; i++) {
-		expect(queued[i], HEAD_200);
-		expect_closed(queued[i]);
+		expect_last(queued[i], HEAD_200);
 	}
 	answer_text(last, "");
 	answer_text(x, "");
@@ -1744,8 +1717,7 @@ TEST(stop_drops_what_has_not_arrived_and_delivers_the_rest)
 	assert_null(mux_next(mux));
 	expect(held, HEAD_200);
 	expect_closed(held); /* though it was to be kept */
-	expect(late, HEAD_200);
-	expect_closed(late);
+	expect_last(late, HEAD_200);
 	finish();
 }
 
@@ -1772,8 +1744,7 @@ TEST(stop_delivers_the_queue)
 		answer_text(next("queued"), "");
 	assert_null(mux_next(mux));
 	for (int i = 0; i < 4; i++) {
-		expect(fd[i], HEAD_200);
-		expect_closed(fd[i]);
+		expect_last(fd[i], HEAD_200);
 	}
 	expect_closed(other);
 	finish();
@@ -1799,9 +1770,7 @@ TEST(close_sends_what_is_left)
 
 	fill(bytes, len);
 	start("");
-	fd = dial();
-	ask(fd, true, "GET", "q");
-	answer_bytes(next("q"), bytes, len);
+	answer_bytes(asked(&fd, true, "GET"), bytes, len);
 	assert_int_equal(
 	    pthread_create(&reader, NULL, receive_in_thread, &fd), 0);
 	finish();
@@ -1823,9 +1792,7 @@ TEST(close_waits_no_longer_than_told)
 	int fd;
 
 	start("");
-	fd = dial();
-	ask(fd, true, "GET", "q");
-	answer_bytes(next("q"), bytes, len);
+	answer_bytes(asked(&fd, true, "GET"), bytes, len);
 	began = clock_mono();
 	mux_close(mux, began + 100);
 	assert_true(clock_mono() - began >= 100);

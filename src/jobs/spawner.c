@@ -1,5 +1,5 @@
 /*
- * The keeper: what run does with processes that stay, and store with their
+ * The spawner: what run does with processes that stay, and store with their
  * locks.
  */
 #include "config.h"
@@ -11,16 +11,16 @@
 #include "log.h"
 #include "thread.h"
 #include "workers.h"
-#include "keeper.h"
+#include "spawner.h"
 
-struct keeper {
+struct spawner {
 	struct store *store;
 	pthread_t thread;
 };
 
 /* The file names the process before it is ready for requests. */
 static void
-start_process(struct keeper *k, const struct workers_job *job)
+start_process(struct spawner *k, const struct workers_job *job)
 {
 	struct workers_mark mark = { .held = -1, .token = "" };
 	struct store_attempt lock = { .fd = -1, .note = -1 };
@@ -44,9 +44,9 @@ start_process(struct keeper *k, const struct workers_job *job)
 }
 
 static void *
-keep_processes(void *arg)
+spawn_processes(void *arg)
 {
-	struct keeper *k = arg;
+	struct spawner *k = arg;
 	struct workers_job job;
 	enum workers_task task;
 
@@ -71,9 +71,9 @@ is_needed(const struct conf *conf)
 }
 
 enum rc
-keeper_start(struct keeper **out, struct store *store, struct conf *conf)
+spawner_start(struct spawner **out, struct store *store, struct conf *conf)
 {
-	struct keeper *k;
+	struct spawner *k;
 	enum rc rc;
 	int error;
 
@@ -88,8 +88,8 @@ keeper_start(struct keeper **out, struct store *store, struct conf *conf)
 		return rc;
 	}
 	rc = workers_set(conf);
-	error = rc == RC_OK ? thread_start(&k->thread, "keeper", THREAD_STACK,
-				  keep_processes, k)
+	error = rc == RC_OK ? thread_start(&k->thread, "spawner", THREAD_STACK,
+				  spawn_processes, k)
 			    : 0;
 	if (error != 0) {
 		log_event(LOG_ERROR, "worker-not-started", NULL,
@@ -106,13 +106,13 @@ keeper_start(struct keeper **out, struct store *store, struct conf *conf)
 }
 
 enum rc
-keeper_reload(struct keeper **k, struct store *store, struct conf *conf)
+spawner_reload(struct spawner **k, struct store *store, struct conf *conf)
 {
-	return *k != NULL ? workers_set(conf) : keeper_start(k, store, conf);
+	return *k != NULL ? workers_set(conf) : spawner_start(k, store, conf);
 }
 
 void
-keeper_stop(struct keeper *k)
+spawner_stop(struct spawner *k)
 {
 	if (k == NULL)
 		return;

@@ -1,5 +1,5 @@
 /*
- * The keeper's side of the processes: how each starts, and how it ends.
+ * The spawner's side of the processes: how each starts, and how it ends.
  *
  * A process that is not needed any more gets SIGTERM, kill_after later SIGKILL,
  * and is given up RUN_GRACE after that, as a program that runs for one request.
@@ -284,7 +284,7 @@ look_at(struct workers_process *p, int64_t now)
 	return p->state == WORKERS_GONE ? now : p->deadline;
 }
 
-/* --- the keeper's loop -------------------------------------------------- */
+/* --- the spawner's loop -------------------------------------------------- */
 
 static struct workers_process *
 new_process(struct workers_pool *pool)
