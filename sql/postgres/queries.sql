@@ -141,16 +141,11 @@ SELECT $row, $response FROM once_key k
 WHERE k.id = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4
     AND k.state = 'completed' AND k.kept;
 
--- A part of the body that a handler stored: $3 bytes after the first $2.
+-- A part of the body: $3 bytes after the first $2.
 -- name: answer_part
 SELECT substr(k.body, ($2::bigint + 1)::integer, ($3::bigint)::integer)
 FROM once_key k
 WHERE k.id = $1 AND k.state = 'completed' AND k.kept;
-
--- The next pieces of a body after piece $2.
--- name: pieces
-SELECT piece::bigint, body FROM once_piece
-WHERE key_id = $1 AND piece > $2::bigint ORDER BY piece LIMIT $3::bigint;
 
 -- Reserving -------------------------------------------------------------------
 
@@ -314,8 +309,6 @@ effects AS (DELETE FROM once_effect e
 	WHERE state = 'delivered'))),
 refused AS (DELETE FROM once_refused f
     WHERE f.key_id = ANY (ARRAY(SELECT id FROM ended))),
-pieces AS (DELETE FROM once_piece p
-    WHERE p.key_id = ANY (ARRAY(SELECT id FROM ended))),
 request AS (DELETE FROM once_request o
     WHERE o.key_id = ANY (ARRAY(SELECT id FROM ended))
     RETURNING $request_bytes AS bytes),
@@ -466,11 +459,6 @@ SELECT state = 'expired' OR state = 'completed' AND kept = $2
 	AND headers IS NOT DISTINCT FROM $5 AND body IS NOT DISTINCT FROM $6,
     expires_at
 FROM once_key WHERE id = $1;
-
--- A piece of a large body.
--- name: piece_new
-INSERT INTO once_piece(key_id, piece, body)
-VALUES ($1, ($2::bigint)::integer, $3);
 
 -- Answers that were not accepted.
 -- name: refused_new
@@ -741,19 +729,6 @@ WHERE $kept_here AND d.bytes <> 0;
 SELECT $kept_sum
     - (SELECT coalesce(sum($request_bytes), 0) FROM once_request o)::bigint
 
--- Pieces of keys whose response is not kept.
--- list: orphan_pieces
-SELECT count(DISTINCT p.key_id) FROM once_piece p
-WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = p.key_id AND k.kept)
-
--- Keys without all of their body.
--- list: missing_bodies
-SELECT count(*) FROM once_key k
-WHERE k.kept AND k.body_length > 0
-    AND k.body_length IS DISTINCT FROM coalesce(octet_length(k.body)::bigint,
-	(SELECT sum(octet_length(p.body)) FROM once_piece p
-	WHERE p.key_id = k.id))
-
 -- list: orphan_requests
 SELECT count(*) FROM once_request o
 WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = o.key_id
@@ -783,10 +758,12 @@ WHERE e.state <> 'delivered' AND e.state = 'pending'
 	WHERE f.key_id = e.key_id AND f.state = 'pending'
 	AND (f.next_at IS NOT NULL OR f.owner IS NOT NULL))
 
--- What doctor counts: see findings.h.
+-- What doctor counts: see findings.h.  Keys without all of their body.
 -- name: doctor_bodies
 -- scan: looks at every key and body, when an operator asks
-SELECT ($orphan_pieces), ($missing_bodies);
+SELECT 0::bigint, count(*) FROM once_key
+WHERE kept AND body_length > 0
+    AND body_length IS DISTINCT FROM octet_length(body)::bigint;
 
 -- name: doctor_requests
 -- scan: looks at every request that is kept, when an operator asks
@@ -843,9 +820,9 @@ WHERE c.relnamespace = $our_schema
 
 -- list: parts
 ARRAY['once_meta', 'once_owner', 'once_session', 'once_kept',
-    'once_fingerprint_spec', 'once_key', 'once_request', 'once_piece',
-    'once_refused', 'once_repeat', 'once_repeat_old', 'once_repeat_pkey',
-    'once_topic', 'once_effect', 'once_key_id',
+    'once_fingerprint_spec', 'once_key', 'once_request', 'once_refused',
+    'once_repeat', 'once_repeat_old', 'once_repeat_pkey', 'once_topic',
+    'once_effect', 'once_key_id',
     'once_effect_id', 'once_fingerprint_spec_id',
     'once_key_running', 'once_key_expiry', 'once_key_open', 'once_key_caller',
     'once_key_reconcile', 'once_key_downstream', 'once_key_resource',
@@ -855,7 +832,7 @@ ARRAY['once_meta', 'once_owner', 'once_session', 'once_kept',
     'once_meta_pkey', 'once_owner_pkey', 'once_session_pkey', 'once_kept_pkey',
     'once_fingerprint_spec_pkey', 'once_fingerprint_spec_digest_key',
     'once_key_pkey', 'once_key_digest_key', 'once_request_pkey',
-    'once_piece_pkey', 'once_refused_pkey', 'once_topic_pkey',
+    'once_refused_pkey', 'once_topic_pkey',
     'once_effect_pkey']
 
 -- Missing tables, indexes, sequences and functions; and indexes that the server
@@ -1119,61 +1096,20 @@ WHERE id = 1;
 SELECT setval('once_key_id', greatest($1::bigint, 1), $1::bigint > 0),
     setval('once_effect_id', greatest($2::bigint, 1), $2::bigint > 0);
 
--- name: copy_fingerprint_spec
-INSERT INTO once_fingerprint_spec(digest, text) VALUES ($1, $2)
-ON CONFLICT (digest) DO NOTHING;
-
--- Keys without a lease, an array for each column (see pg_array.h); spec is the
--- digest of the fingerprint_spec.
--- name: copy_keys
-INSERT INTO once_key(id, scope, caller, digest, key, path, state, attempt,
-    fingerprint_spec, fingerprint, downstream, recovery_point, resume,
-    retention, gone,
-    expired_retention, reconcile_delay, reconcile_after, reconcile_attempts,
-    resource, accepted, queued_at, expires_at, created_at, updated_at, status,
-    last_error, kept, kind, response_version, body_length, reason, headers,
-    body, peer, cookie, method, instance)
-SELECT k.id, k.scope, k.caller, k.digest, k.key, k.path, k.state,
-    k.attempt::integer,
-    (SELECT r.id FROM once_fingerprint_spec r WHERE r.digest = k.spec),
-    k.fingerprint, k.downstream, k.recovery_point, k.resume, k.retention,
-    k.gone, k.expired_retention, k.reconcile_delay, k.reconcile_after,
-    k.reconcile_attempts::integer, k.resource, k.accepted, k.queued_at,
-    k.expires_at, k.created_at, k.updated_at, k.status::smallint,
-    k.last_error, k.kept, k.kind::smallint, k.response_version::smallint,
-    k.body_length, k.reason, k.headers, k.body, k.peer, k.cookie,
-    nullif(k.method, 'POST'), k.instance
-FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bytea[], $5::bytea[],
-    $6::bytea[], $7::text[], $8::bigint[], $9::bytea[], $10::bytea[],
-    $11::uuid[], $12::text[], $13::boolean[], $14::bigint[], $15::boolean[],
-    $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[], $20::text[],
-    $21::boolean[], $22::bigint[], $23::bigint[], $24::bigint[],
-    $25::bigint[], $26::bigint[], $27::bytea[], $28::boolean[],
-    $29::bigint[], $30::bigint[], $31::bigint[], $32::bytea[], $33::bytea[],
-    $34::bytea[], $35::bytea[], $36::uuid[], $37::text[], $38::uuid[])
-    AS k(id, scope, caller, digest, key, path, state, attempt, spec,
-	fingerprint, downstream, recovery_point, resume, retention, gone,
-	expired_retention, reconcile_delay, reconcile_after,
-	reconcile_attempts, resource, accepted, queued_at, expires_at,
-	created_at, updated_at, status, last_error, kept, kind,
-	response_version, body_length, reason, headers, body, peer, cookie,
-	method, instance);
+-- A key without a lease.
+-- name: copy_key
+INSERT INTO once_key(id, key, path, scope, $record_columns, fingerprint_spec,
+    digest, downstream, created_at, recovery_point, kind, response_version,
+    reason, headers, body)
+VALUES ($1, $2, $3, $4, $record_values, $35, $36, $37, $38, $39, $40::bigint,
+    $41::bigint, $42, $43, $44);
 
 -- name: copy_request
 INSERT INTO once_request(key_id, environment, body)
-VALUES ($1, $2, coalesce($3::bytea, ''::bytea));
+VALUES ($1, $2, $3);
 
 -- name: copy_effect
 INSERT INTO once_effect(id, key_id, effect_key, scope, path, key, topic, state,
     attempts, next_at, reference, last_error, created_at, updated_at, payload)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ($9::bigint)::integer, $10, $11, $12,
     $13, $14, $15);
-
--- What is there after the copy.
--- name: copy_counts
--- scan: counts every row, once
-SELECT (SELECT count(*) FROM once_key),
-    (SELECT coalesce(sum(body_length), 0)::bigint FROM once_key WHERE kept),
-    (SELECT count(*) FROM once_request), (SELECT count(*) FROM once_refused),
-    (SELECT count(*) FROM once_effect),
-    (SELECT coalesce(sum(octet_length(payload)), 0)::bigint FROM once_effect);

@@ -90,10 +90,8 @@ kept_columns(const struct store_outcome *outcome, struct kept_columns *c)
 	c->fields = r->fields.data;
 	c->nfields = r->fields.len;
 	c->apart = r->body_len > STORE_INLINE;
-	if (!c->apart) {
-		c->body = r->body;
-		c->nbody = r->body_len;
-	}
+	c->body = r->body;
+	c->nbody = r->body_len;
 }
 
 bool

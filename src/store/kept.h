@@ -2,7 +2,8 @@
  * A stored response, as the columns of a row.
  *
  * A body up to STORE_INLINE bytes is in the row of its key.  A larger one is
- * stored in pieces, or is a handler's.
+ * stored in pieces or is a handler's in SQLite, and in the row, too, in
+ * PostgreSQL.
  */
 #ifndef KEPT_H
 #define KEPT_H
@@ -45,7 +46,7 @@ void kept_head_small(const struct kept_head *h, const struct record *key,
     struct store_inline_answer *small);
 
 /* The columns to write, NULL or 0 where the response is not kept.  apart: the
- * body goes into pieces. */
+ * body goes into pieces, in a store that has them. */
 struct kept_columns {
 	bool keep, apart;
 	int status, kind;

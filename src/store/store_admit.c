@@ -262,8 +262,10 @@ admit_change(struct tx *tx, struct store_admit *p)
 	const bool is_new = admit_is_new(p, tx->at.now);
 	struct record r;
 	bool more = false;
-	enum rc rc = tx->ops->request_part(tx, p, &more);
+	enum rc rc = RC_OK;
 
+	if (tx->ops->request_part != NULL)
+		rc = tx->ops->request_part(tx, p, &more);
 	if (rc != RC_OK || more)
 		return rc;
 	if (is_new && (rc = admit_make(tx, p, &r)) != RC_OK)

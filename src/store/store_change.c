@@ -7,28 +7,10 @@
 
 #include "store_change.h"
 
-/* The parameters of $record_was; and of $record_values, with the number of the
- * spec at the end: in the queries of each store. */
+/* The parameters of $record_was, in the queries of each store. */
 #define WAS "isdt"
-#define SET "sdtzz?iiz?izzzzdt?z?zztbisusuti"
-
-/* clang-format off */
 #define WAS_ARGUMENTS(was) \
-	(was)->id, record_state_name((was)->state), (was)->attempt, \
-	(was)->token
-#define SET_ARGUMENTS(r, spec) \
-	record_state_name((r)->state), (r)->attempt, (r)->token, (r)->owner, \
-	(r)->locked_until, (int)(r)->resume, (r)->retention, (r)->updated_at, \
-	(r)->expires_at, (int)(r)->gone, (r)->expired_retention, \
-	(r)->attempt_lock, (r)->lock_file, (r)->reconcile_delay, \
-	(r)->reconcile_after, (r)->reconcile_attempts, (r)->resource, \
-	(int)(r)->accepted, (r)->queued_at, (int)(r)->kept, \
-	(int64_t)(r)->status, (r)->body_length, (r)->last_error, \
-	(r)->fingerprint, sizeof((r)->fingerprint), (r)->caller, (r)->peer, \
-	(r)->cookie[0] != '\0' ? (r)->cookie : NULL, (r)->method, \
-	(r)->instance[0] != '\0' ? (r)->instance : NULL, (r)->late_token, \
-	(spec)
-/* clang-format on */
+	(was)->id, record_state_name((was)->state), (was)->attempt, (was)->token
 
 enum rc
 store_change_read(struct tx *tx, int64_t id, bool wait, struct record *r)
@@ -47,9 +29,9 @@ store_change_insert(struct tx *tx, const struct store_identity *identity,
     const struct row_value *number, int64_t spec, const struct record *r)
 {
 	record_check(r);
-	tx_send(tx, TX_RECORD_NEW, "isss" SET "wu", r->id, identity->key,
-	    identity->path, identity->scope, SET_ARGUMENTS(r, spec), number,
-	    r->downstream);
+	tx_send(tx, TX_RECORD_NEW, "isss" STORE_CHANGE_SET "wu", r->id,
+	    identity->key, identity->path, identity->scope,
+	    STORE_CHANGE_ARGUMENTS(r, spec), number, r->downstream);
 	return tx_must_change(tx);
 }
 
@@ -64,11 +46,12 @@ change_send(struct tx *tx, const struct record *was, const struct record *r,
 	    (rc = tx->ops->spec(tx, r->fingerprint_spec, &spec)) != RC_OK)
 		return rc;
 	if (answer == NULL)
-		tx_send(tx, TX_RECORD_WRITE, WAS SET, WAS_ARGUMENTS(was),
-		    SET_ARGUMENTS(r, spec));
+		tx_send(tx, TX_RECORD_WRITE, WAS STORE_CHANGE_SET,
+		    WAS_ARGUMENTS(was), STORE_CHANGE_ARGUMENTS(r, spec));
 	else
-		tx_send(tx, TX_RECORD_WRITE_ANSWER, WAS SET "ddtoo",
-		    WAS_ARGUMENTS(was), SET_ARGUMENTS(r, spec), answer->kind,
+		tx_send(tx, TX_RECORD_WRITE_ANSWER,
+		    WAS STORE_CHANGE_SET "ddtoo", WAS_ARGUMENTS(was),
+		    STORE_CHANGE_ARGUMENTS(r, spec), answer->kind,
 		    STORE_RESPONSE_VERSION, answer->reason, answer->fields,
 		    answer->nfields, answer->body, answer->nbody);
 	return RC_OK;

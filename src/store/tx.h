@@ -201,12 +201,12 @@ struct tx_ops {
 	/* Stores the body of that answer, if it does not go into the row, or
 	 * deletes what was stored of it; drop: in any case.  *more: only a
 	 * piece was stored, and the transaction does no more; it is run
-	 * again. */
+	 * again.  NULL: each body goes into its row. */
 	enum rc (*body)(
 	    struct tx *, struct outcome_change *o, bool drop, bool *more);
 	/* Stores the request for the key of that number, in the transaction
 	 * that has admitted it.  The other one comes before
-	 * that; *more: as in body(). */
+	 * that, or is NULL; *more: as in body(). */
 	enum rc (*request)(struct tx *, struct store_admit *p, int64_t id);
 	enum rc (*request_part)(struct tx *, struct store_admit *p, bool *more);
 	/* Reads the payload of an effect, which is not in the row of

@@ -113,10 +113,10 @@ def test_doctor_says_what_an_asynchronous_standby_may_lose(t):
 def test_doctor_names_tables_rights_and_clocks_that_are_wrong(t):
     server = full(servers(t).make('a'))
     eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)
-    server.sql('ALTER TABLE once_piece SET UNLOGGED')
+    server.sql('ALTER TABLE once_refused SET UNLOGGED')
     found = findings(t, '-d', server.uri(), status=1)
-    has(found['tables'], 'empties once_piece')
-    server.sql('ALTER TABLE once_piece SET LOGGED')
+    has(found['tables'], 'empties once_refused')
+    server.sql('ALTER TABLE once_refused SET LOGGED')
     server.sql("""CREATE ROLE reader LOGIN;
         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public
             TO reader;

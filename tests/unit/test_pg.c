@@ -8,8 +8,8 @@
 
 #include <limits.h>
 
+#include "pg.h"
 #include "postgres.h"
-#include "pg_array.h"
 
 /* Statements of this test stand in for the store's. */
 #define ONE   PG_QUERY_SESSION_SET
@@ -203,77 +203,6 @@ CASE(nothing_is_null)
 	assert_false(is);
 	assert_false(flag);
 	assert_int_equal(five, 5);
-}
-
-/* Adds a row to *a; odd ones have NULLs. */
-static void
-add_row(struct pg_arrays *a, int n, const char *large, size_t nlarge)
-{
-	static const char uuid[] = "01234567-89ab-1def-0123-456789abcdef";
-	const bool odd = n % 2 == 1;
-
-	pg_arrays_add(a, "izd?wstbou", n == 0 ? INT64_MIN : (int64_t)n,
-	    odd ? (int64_t)0 : INT64_MAX, -n, odd, odd ? "" : "word",
-	    odd ? NULL : "", odd ? "" : "text", "a\0b", (size_t)3, large,
-	    odd ? (size_t)0 : nlarge, odd ? NULL : uuid);
-}
-
-static void
-read_row(int n, size_t nlarge)
-{
-	const bool odd = n % 2 == 1;
-	const void *bytes, *large;
-	const char *word, *empty, *text;
-	int64_t one, two, three;
-	size_t nbytes, got;
-	char uuid[37];
-	bool flag;
-
-	OK(pg_row(pg, "iii?pppbbu", &one, &two, &three, &flag, &word, &empty,
-	    &text, &bytes, &nbytes, &large, &got, uuid, sizeof(uuid)));
-	assert_true(one == (n == 0 ? INT64_MIN : n));
-	assert_true(two == (odd ? 0 : INT64_MAX));
-	assert_int_equal(three, -n);
-	assert_int_equal(flag, odd);
-	assert_int_equal(word == NULL, odd);
-	assert_int_equal(empty == NULL, odd);
-	assert_int_equal(text == NULL, odd);
-	assert_int_equal(nbytes, 3);
-	assert_memory_equal(bytes, "a\0b", 3);
-	assert_int_equal(got, odd ? 0 : nlarge);
-	assert_int_equal(strlen(uuid), odd ? 0 : 36);
-}
-
-CASE(rows_come_as_arrays)
-{
-	static const int rows[] = { 1, 300, 2 };
-	const size_t large = 100000;
-	struct pg_arrays a = { 0 };
-	char *bytes = calloc(1, large);
-
-	assert_non_null(bytes);
-	texts[ONE] = "SELECT * FROM unnest($1::bigint[], $2::bigint[], "
-		     "$3::bigint[], $4::boolean[], $5::text[], $6::bytea[], "
-		     "$7::bytea[], $8::bytea[], $9::bytea[], $10::uuid[])";
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		for (int n = 0; n < rows[i]; n++)
-			add_row(&a, n, bytes, large);
-		pg_send_arrays(pg, ONE, &a);
-		assert_int_equal(a.rows, 0);
-		OK(pg_sync(pg));
-		OK(pg_result(pg));
-		assert_int_equal(pg_rows(pg), rows[i]);
-		for (int n = 0; n < rows[i]; n++)
-			read_row(n, large);
-	}
-	/* Rows of other lengths are not sent. */
-	pg_arrays_add(&a, "ii", INT64_C(1), INT64_C(2));
-	pg_arrays_add(&a, "i", INT64_C(1));
-	pg_send_arrays(pg, ONE, &a);
-	OK(pg_sync(pg));
-	assert_int_equal(pg_result(pg), RC_INVALID);
-	pg_arrays_free(&a);
-	free(bytes);
 }
 
 CASE(a_value_out_of_range_is_corrupt)

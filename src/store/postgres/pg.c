@@ -293,6 +293,12 @@ pg_is_unsafe(const struct pg *pg)
 	return pg->is_unsafe;
 }
 
+bool
+pg_is_large(const struct pg *pg)
+{
+	return pg->is_large;
+}
+
 /* --- transactions --------------------------------------------------------- */
 
 void

@@ -110,6 +110,10 @@ void pg_server_place(const struct pg *pg, char *out, size_t size);
 enum rc pg_set_session(
     struct pg *pg, int64_t patience, int64_t grace, const char *schema);
 
+/* Whether it has sent so much at once that it is to be closed when it is idle:
+ * libpq keeps the memory as long as there is a connection. */
+bool pg_is_large(const struct pg *pg);
+
 /* What the user has found out: a commit of this connection may be lost, so
  * that nothing may begin by it. */
 void pg_set_unsafe(struct pg *pg);

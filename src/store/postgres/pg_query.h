@@ -7,7 +7,7 @@
 #include "pg_table.h"
 
 /* The version of sql/postgres/schema.sql. */
-#define PG_QUERY_VERSION 8
+#define PG_QUERY_VERSION 9
 
 enum pg_query {
 #define X(name, text, reason) PG_QUERY_##name,

@@ -11,10 +11,10 @@
 #include <libpq-fe.h>
 
 #include "uuid.h"
-#include "pg_array.h"
 #include "pg_impl.h"
 
 #define PARAMETERS_MAX 48
+#define LARGE          (1024 * 1024)
 #define TEXT           0 /* formats of the protocol */
 #define BINARY         1
 
@@ -44,11 +44,10 @@ pg_expect(struct pg *pg, enum pg_pending_kind kind, int query)
 	return true;
 }
 
-void
-pg_put_number(void *out, int64_t number, size_t n)
+/* Writes the number as n bytes, the highest first, as the protocol has it. */
+static void
+put_integer(unsigned char *p, int64_t number, size_t n)
 {
-	unsigned char *p = out;
-
 	while (n-- > 0) {
 		p[n] = (unsigned char)number;
 		number = (int64_t)((uint64_t)number >> 8);
@@ -59,7 +58,7 @@ pg_put_number(void *out, int64_t number, size_t n)
 static void
 parameter_number(struct parameters *p, int64_t number, size_t n)
 {
-	pg_put_number(p->number[p->n], number, n);
+	put_integer(p->number[p->n], number, n);
 	p->value[p->n] = (const char *)p->number[p->n];
 	p->length[p->n] = (int)n;
 	p->format[p->n] = BINARY;
@@ -156,6 +155,8 @@ send_prepared(struct pg *pg, enum pg_query q, enum pg_pending_kind kind,
 	}
 	if (!pg_expect(pg, kind, (int)q))
 		return RC_NOMEM;
+	for (int i = 0; i < p->n; i++)
+		pg->is_large |= p->length[i] > LARGE;
 	if (PQsendQueryPrepared(
 		pg->conn, name, p->n, p->value, p->length, p->format, BINARY))
 		return RC_OK;
@@ -209,27 +210,6 @@ pg_send_quietly(struct pg *pg, enum pg_query q, const char *format, ...)
 	va_start(ap, format);
 	send_statement(pg, q, PG_PENDING_QUIET, format, &ap);
 	va_end(ap);
-}
-
-void
-pg_send_arrays(struct pg *pg, enum pg_query q, struct pg_arrays *a)
-{
-	struct parameters p;
-
-	if (pg->failure == PG_LOST || pg->local != RC_OK)
-		return;
-	for (p.n = 0; p.n < a->columns && a->rc == RC_OK; p.n++)
-		if (!parameter_bytes(
-			&p, a->column[p.n].data, a->column[p.n].len))
-			a->rc = RC_LIMIT;
-	pg->local = a->rc != RC_OK
-	    ? a->rc
-	    : send_prepared(pg, q, PG_PENDING_RESULT, &p);
-	if (pg->local != RC_OK && pg->failure == PG_NONE) {
-		pg->failure = PG_OTHER;
-		pg->rc = pg->local;
-	}
-	pg_arrays_clear(a);
 }
 
 /* Reads meanwhile: the server may wait for that before it reads on. */

@@ -21,12 +21,8 @@
 
 /* If that many keys in a row were not there, the next one is expected not to
  * be there either: asking first would cost a round trip.  A client that tries
- * again ends that.  Builds with checks do it more often. */
-#ifdef RECORD_CHECKS
-#define EXPECTED 1
-#else
+ * again ends that. */
 #define EXPECTED 8
-#endif
 
 /* Bytes of a stored request that may share a transaction. */
 #define SHARED_REQUEST 16384

@@ -7,21 +7,139 @@
  * downstream key that was made before is good afterwards.  Leases are not
  * copied, so the source must have none.  Times are converted from the source's
  * store time to the server's clock.
+ *
+ * Before COMMIT both stores are read anew, by the functions that a daemon would
+ * use, and compared row by row.  So a change of the source during the copy is
+ * found, too.
  */
 #include "config.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
-#include "store_module.h"
 #include "postgres_copy.h"
 
 /* What a group of statements may take on top of busy_timeout (ms): some of
  * them read all rows. */
 #define LONG 3600000
+
+enum rc
+postgres_copy_refuse(
+    struct postgres_copy *c, enum rc rc, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(c->why, c->size, format, ap);
+	va_end(ap);
+	return rc;
+}
+
+void
+postgres_copy_patience(const struct store *to, struct pg *pg)
+{
+	pg_set_deadline(pg, clock_mono() + to->busy_timeout + LONG);
+}
+
+/* --- both kinds of rows --------------------------------------------------- */
+
+static int64_t
+item_number(const struct postgres_item *it)
+{
+	return it->l.key.id != 0 ? it->l.key.id : it->effect.id;
+}
+
+static enum rc
+differs(struct postgres_copy *c, const struct postgres_item_kind *k,
+    const struct postgres_item *it, const char *part)
+{
+	return postgres_copy_refuse(c, RC_CORRUPT,
+	    "after the copy %s %" PRId64 " differs in its %s; nothing was "
+	    "kept.  If an operator changed the source meanwhile, copy again",
+	    k->name, item_number(it), part);
+}
+
+/* The next row of the source, as the target is to have it. */
+static enum rc
+source_next(struct postgres_copy *c, const struct postgres_item_kind *k,
+    struct store_cursor *cursor, struct postgres_item *it)
+{
+	enum rc rc;
+
+	postgres_item_init(it);
+	rc = k->read(c->from, cursor, it);
+	if (rc == RC_OK)
+		return k->convert(c, it);
+	if (rc != RC_NOTFOUND)
+		(void)postgres_copy_refuse(c, rc,
+		    "%s: %s %" PRId64 " cannot be read: %s",
+		    store_database(c->from), k->name, item_number(it),
+		    rc_text(rc));
+	return rc;
+}
+
+static enum rc
+copy_rows(struct postgres_copy *c, const struct postgres_item_kind *k)
+{
+	struct store_cursor *cursor;
+	struct postgres_item it;
+	enum rc rc;
+
+	if ((rc = k->open(c->from, &cursor)) != RC_OK)
+		return rc;
+	while (rc == RC_OK) {
+		if ((rc = source_next(c, k, cursor, &it)) == RC_OK)
+			rc = k->send(c, &it);
+		postgres_item_free(&it);
+	}
+	store_list_free(cursor);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+/* The next row of each, in the order of their numbers.  RC_NOTFOUND: neither
+ * has one. */
+static enum rc
+compare_row(struct postgres_copy *c, const struct postgres_item_kind *k,
+    struct store_cursor *from, struct store_cursor *to)
+{
+	struct postgres_item a, b;
+	const char *part;
+	enum rc rc, found;
+
+	postgres_item_init(&b);
+	rc = source_next(c, k, from, &a);
+	found = rc == RC_OK || rc == RC_NOTFOUND ? k->read(c->to, to, &b) : rc;
+	if (found != RC_OK && found != RC_NOTFOUND)
+		rc = found;
+	else if (found != rc)
+		rc = differs(c, k, rc == RC_OK ? &a : &b, "row");
+	else if (rc == RC_OK && (part = k->differs(&a, &b, &rc)) != NULL)
+		rc = differs(c, k, &a, part);
+	postgres_item_free(&a);
+	postgres_item_free(&b);
+	return rc;
+}
+
+static enum rc
+compare_rows(struct postgres_copy *c, const struct postgres_item_kind *k)
+{
+	struct store_cursor *from, *to;
+	enum rc rc;
+
+	if ((rc = k->open(c->from, &from)) != RC_OK)
+		return rc;
+	if ((rc = k->open(c->to, &to)) == RC_OK) {
+		do
+			rc = compare_row(c, k, from, to);
+		while (rc == RC_OK);
+		store_list_free(to);
+	}
+	store_list_free(from);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
 
 /* --- before and after ----------------------------------------------------- */
 
@@ -94,38 +212,6 @@ target_is_empty(struct postgres_copy *c)
 }
 
 static enum rc
-count_target(struct postgres_copy *c)
-{
-	struct store_transfer n;
-	enum rc rc;
-
-	pg_send(
-	    c->pg, PG_QUERY_COPY_NUMBERS, "ii", c->last_key, c->last_effect);
-	pg_send(c->pg, PG_QUERY_KEPT_MEND, "");
-	pg_send(c->pg, PG_QUERY_COPY_COUNTS, "");
-	pg_send(c->pg, PG_QUERY_DOCTOR_BODIES, "");
-	if ((rc = pg_sync(c->pg)) != RC_OK ||
-	    (rc = pg_result(c->pg)) != RC_OK ||
-	    (rc = pg_result(c->pg)) != RC_OK ||
-	    (rc = pg_one(c->pg, "iiiiii", &n.keys, &n.answer_bytes, &n.requests,
-		 &n.outputs, &n.effects, &n.payload_bytes)) != RC_OK)
-		return rc;
-	if (memcmp(&n, &c->n, sizeof(n)) != 0)
-		return postgres_copy_refuse(c, RC_CORRUPT,
-		    "after the copy %" PRId64 " of %" PRId64
-		    " keys and %" PRId64 " of %" PRId64
-		    " effects are there; nothing was kept",
-		    n.keys, c->n.keys, n.effects, c->n.effects);
-	rc = pg_one(c->pg, "-i", &n.keys);
-	if (rc == RC_OK && n.keys != 0)
-		rc = postgres_copy_refuse(c, RC_CORRUPT,
-		    "after the copy %" PRId64 " answers lack some of their "
-		    "bytes; nothing was kept",
-		    n.keys);
-	return rc;
-}
-
-static enum rc
 count_kind(struct postgres_copy *c, const char *what, int64_t rows, int64_t n)
 {
 	if (rows == n)
@@ -159,19 +245,11 @@ copy_reset(struct postgres_copy *c, struct pg *pg)
 {
 	c->pg = pg;
 	memset(&c->n, 0, sizeof(c->n));
-	free(c->fingerprint_spec_text);
-	c->fingerprint_spec_text = NULL;
+	c->tries++;
 	c->last_key = c->last_effect = 0;
 	c->sent = c->batch = 0;
 	c->bytes = 0;
-	pg_arrays_clear(&c->keys);
 	c->ahead = clock_boot() + c->to->ahead - store_now(c->from);
-}
-
-void
-postgres_copy_patience(const struct store *to, struct pg *pg)
-{
-	pg_set_deadline(pg, clock_mono() + to->busy_timeout + LONG);
 }
 
 /*
@@ -201,10 +279,14 @@ target_check(struct postgres_copy *c)
 {
 	enum rc rc;
 
-	if ((rc = count_target(c)) != RC_OK)
+	pg_send_quietly(
+	    c->pg, PG_QUERY_COPY_NUMBERS, "ii", c->last_key, c->last_effect);
+	pg_send(c->pg, PG_QUERY_KEPT_MEND, "");
+	if ((rc = pg_sync(c->pg)) != RC_OK || (rc = pg_result(c->pg)) != RC_OK)
 		return rc;
 	c->to->copying = c->pg;
-	rc = postgres_copy_compare(c);
+	if ((rc = compare_rows(c, &postgres_item_key)) == RC_OK)
+		rc = compare_rows(c, &postgres_item_effect);
 	c->to->copying = NULL;
 	return rc == RC_OK ? count_source(c) : rc;
 }
@@ -217,9 +299,9 @@ copy_run(struct pg *pg, void *arg)
 
 	copy_reset(c, pg);
 	if ((rc = target_take(c)) == RC_OK &&
-	    (rc = postgres_copy_keys(c)) == RC_OK &&
-	    (rc = postgres_copy_effects(c)) == RC_OK &&
-	    (rc = postgres_copy_end(c)) == RC_OK &&
+	    (rc = copy_rows(c, &postgres_item_key)) == RC_OK &&
+	    (rc = copy_rows(c, &postgres_item_effect)) == RC_OK &&
+	    (rc = postgres_copy_batch(c, true)) == RC_OK &&
 	    (rc = target_check(c)) == RC_OK)
 		postgres_copy_patience(c->to, pg);
 	return rc;
@@ -241,8 +323,6 @@ postgres_copy(struct store *to, struct store *from, struct store_transfer *n,
 	    (rc = source_settle(&c)) == RC_OK)
 		rc = postgres_write(to, copy_run, &c);
 	*n = c.n;
-	free(c.fingerprint_spec_text);
-	pg_arrays_free(&c.keys);
 	if (rc != RC_OK && why[0] == '\0')
 		(void)postgres_copy_refuse(&c, rc, "%s: %s",
 		    txn_database(to->pool), txn_message(to->pool));

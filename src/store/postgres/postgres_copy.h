@@ -1,25 +1,23 @@
 /*
- * Copying the rows of another store: see postgres_copy.c.
+ * Copying all of another store: postgres_copy.c; and the rows that it reads:
+ * postgres_copy_item.c.
  */
 #ifndef POSTGRES_COPY_H
 #define POSTGRES_COPY_H
 
-#include "digest.h"
-#include "pg_array.h"
 #include "postgres_impl.h"
+#include "store_module.h"
 
 struct postgres_copy {
 	struct store *from, *to;
 	struct pg *pg;
-	struct store_transfer n;                    /* what was sent */
-	unsigned char fingerprint_spec[DIGEST_LEN]; /* the last one */
-	char *fingerprint_spec_text;
+	struct store_transfer n; /* what was sent */
 	int64_t last_key, last_effect;
 	int64_t ahead; /* of the server's clock: ms before the source's time */
+	int64_t tries; /* of the transaction: specs are noted for each */
 	int sent;      /* statements whose results are not read */
 	int batch;     /* those of them that are in the batch under way */
-	struct pg_arrays keys; /* rows of the batch */
-	size_t bytes;          /* of its large values */
+	size_t bytes;  /* of its large values */
 	char *why;
 	size_t size;
 };
@@ -28,18 +26,43 @@ struct postgres_copy {
 enum rc postgres_copy_refuse(struct postgres_copy *c, enum rc rc,
     const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Sends all keys, or all effects, with what belongs to them.  The results of
- * the last statements are read by postgres_copy_end(). */
-enum rc postgres_copy_keys(struct postgres_copy *c);
-enum rc postgres_copy_effects(struct postgres_copy *c);
-enum rc postgres_copy_end(struct postgres_copy *c);
+/* Ends the batch, and reads the results of those before it; or all. */
+enum rc postgres_copy_batch(struct postgres_copy *c, bool all);
 
-/* Store time of the source as a time of the server; 0 stays 0. */
-int64_t postgres_copy_time(const struct postgres_copy *c, int64_t at);
-/* The same of the next try of an effect that has the turn; 0 is at once. */
-int64_t postgres_copy_next(const struct postgres_copy *c, int64_t at);
+/* A key, or an effect, with all that is stored beside it. */
+struct postgres_item {
+	struct store_listed l;
+	struct response answer; /* if it is not in .l */
+	struct buf environment; /* of the stored request */
+	struct spool *body, *request;
+	struct store_output output;
+	struct effect effect;
+	struct spool *payload;
+};
 
-/* Reads both stores, and compares all.  RC_CORRUPT: they differ. */
-enum rc postgres_copy_compare(struct postgres_copy *c);
+void postgres_item_init(struct postgres_item *it);
+void postgres_item_free(struct postgres_item *it);
+
+const struct response *postgres_item_answer(const struct postgres_item *it);
+
+/* All of a spool; NULL is no bytes. */
+const void *postgres_item_bytes(struct spool *spool, size_t *n, enum rc *rc);
+
+/* Both kinds of rows.  A store lists them in the order of their numbers. */
+struct postgres_item_kind {
+	const char *name;
+	enum rc (*open)(struct store *s, struct store_cursor **cursor);
+	/* Reads the next one.  RC_NOTFOUND: there is none. */
+	enum rc (*read)(struct store *s, struct store_cursor *cursor,
+	    struct postgres_item *it);
+	/* Makes it what the target is to have. */
+	enum rc (*convert)(struct postgres_copy *c, struct postgres_item *it);
+	enum rc (*send)(
+	    struct postgres_copy *c, const struct postgres_item *it);
+	/* The part in which they differ; NULL: none, or *rc failed. */
+	const char *(*differs)(const struct postgres_item *a,
+	    const struct postgres_item *b, enum rc *rc);
+};
+extern const struct postgres_item_kind postgres_item_key, postgres_item_effect;
 
 #endif

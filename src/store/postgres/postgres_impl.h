@@ -132,6 +132,11 @@ enum rc postgres_touch(struct store *s, txn_body *body, void *arg);
 enum rc postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
     enum txn_shared *how);
 
+/* Reads a body of that length in parts, by a statement that gives $3 bytes
+ * after the first $2 of the one with the number $1. */
+enum rc postgres_body_read(struct pg *pg, enum pg_query query, int64_t id,
+    size_t length, struct spool *body);
+
 /* --- store time, see postgres_clock.c ------------------------------------ */
 
 /* Sends the statement that looks at the clock, and reads its result. */

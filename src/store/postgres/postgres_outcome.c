@@ -10,9 +10,6 @@
 #include "fault.h"
 #include "postgres_outcome.h"
 
-/* Pieces that go to the server together. */
-#define TOGETHER 16
-
 struct store_outcome *
 postgres_outcome_new(struct store *s)
 {
@@ -149,34 +146,4 @@ postgres_outcome_do(struct store *s, struct outcome_change *change,
 	if (counts)
 		outcome_count(s, -1);
 	return rc;
-}
-
-/* --- large responses ------------------------------------------------------ */
-
-enum rc
-postgres_outcome_pieces(struct pg *pg, const struct outcome_change *o)
-{
-	const struct response *r = &o->outcome.response;
-	size_t done = 0, n;
-	int64_t piece = 0;
-	enum rc rc;
-	int sent;
-
-	while (done < r->body_len) {
-		for (sent = 0; sent < TOGETHER && done < r->body_len; sent++) {
-			n = r->body_len - done;
-			if (n > STORE_PIECE)
-				n = STORE_PIECE;
-			pg_send(pg, PG_QUERY_PIECE_NEW, "iib", o->id, ++piece,
-			    (const char *)r->body + done, n);
-			done += n;
-		}
-		if ((rc = pg_sync(pg)) != RC_OK)
-			return rc;
-		while (sent-- > 0)
-			if ((rc = pg_done(pg)) != RC_OK)
-				return rc;
-		FAULT(PIECE_WRITTEN);
-	}
-	return RC_OK;
 }

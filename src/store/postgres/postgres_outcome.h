@@ -48,9 +48,6 @@ void postgres_keeper_take(struct store *s, struct postgres_outcome *o);
 void postgres_keeper_release(struct store *s, const struct store_lease *lease,
     int64_t retention, int64_t requeue);
 
-/* Stores the body of the response in pieces. */
-enum rc postgres_outcome_pieces(struct pg *pg, const struct outcome_change *o);
-
 /* Lets the first try be in a group, if it may. */
 void postgres_finish_share(const struct store *s, struct postgres_outcome *o);
 

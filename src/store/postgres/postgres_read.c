@@ -11,10 +11,8 @@
 #include "postgres_admit.h"
 #include "postgres_row.h"
 
-/* Bytes of a body that one result has, in a value or in pieces, so that no
- * result is large. */
-#define PART   (1024 * 1024)
-#define PIECES (PART / STORE_PIECE)
+/* Bytes of a body that one result has, so that no result is large. */
+#define PART (1024 * 1024)
 
 /* --- the record ----------------------------------------------------------- */
 
@@ -115,10 +113,9 @@ postgres_find(struct store *s, const struct store_identity *identity,
 
 /* --- bodies --------------------------------------------------------------- */
 
-/* A body of that length that is one value, whose parts the query reads. */
-static enum rc
-read_value(struct pg *pg, enum pg_query query, int64_t id, size_t length,
-    struct spool *body)
+enum rc
+postgres_body_read(struct pg *pg, enum pg_query query, int64_t id,
+    size_t length, struct spool *body)
 {
 	const void *data;
 	enum rc rc = RC_OK;
@@ -134,34 +131,6 @@ read_value(struct pg *pg, enum pg_query query, int64_t id, size_t length,
 			rc = spool_write(body, data, n);
 	}
 	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-}
-
-/* The same of one in pieces. */
-static enum rc
-read_pieces(struct pg *pg, int64_t id, size_t length, struct spool *body)
-{
-	int64_t piece = 0, expected = 1;
-	const void *data;
-	size_t n;
-	enum rc rc = RC_OK;
-
-	while (length > 0 && rc == RC_OK) {
-		pg_send(pg, PG_QUERY_PIECES, "iii", id, piece, (int64_t)PIECES);
-		if ((rc = pg_sync(pg)) == RC_OK)
-			rc = pg_result(pg);
-		if (rc == RC_OK && pg_rows(pg) == 0)
-			return RC_CORRUPT;
-		while (rc == RC_OK &&
-		    (rc = pg_row(pg, "ib", &piece, &data, &n)) == RC_OK) {
-			if (piece != expected++ || n == 0 || n > length)
-				return RC_CORRUPT;
-			rc = spool_write(body, data, n);
-			length -= n;
-		}
-		if (rc == RC_NOTFOUND)
-			rc = RC_OK;
-	}
-	return rc;
 }
 
 /* --- the response --------------------------------------------------------- */
@@ -185,10 +154,8 @@ answer_body(
 		return RC_NOMEM;
 	if (h->body.n > 0)
 		return spool_write(a->body, h->body.data, h->body.n);
-	if (h->response_version == STORE_RESPONSE_LINES)
-		return read_value(
-		    pg, PG_QUERY_ANSWER_PART, a->id, length, a->body);
-	return read_pieces(pg, a->id, length, a->body);
+	return postgres_body_read(
+	    pg, PG_QUERY_ANSWER_PART, a->id, length, a->body);
 }
 
 static enum rc
@@ -277,7 +244,7 @@ request_run(struct pg *pg, void *arg)
 		return rc;
 	if ((r->body = spool_new()) == NULL)
 		return RC_NOMEM;
-	return read_value(
+	return postgres_body_read(
 	    pg, PG_QUERY_REQUEST_PART, r->id, (size_t)length, r->body);
 }
 

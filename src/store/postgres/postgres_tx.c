@@ -13,13 +13,8 @@
 #include "postgres_outcome.h"
 #include "postgres_admit.h"
 #include "postgres_spec.h"
-#include "spool.h"
 #include "store_admit.h"
 #include "postgres_tx.h"
-
-/* A payload that is longer than what EFFECT_PAYLOAD gives is read in parts of
- * this size (bytes). */
-#define PAYLOAD_PART 1048576
 
 /* Of a number, with what ends the text. */
 #define DIGITS 21
@@ -177,19 +172,6 @@ tx_postgres_erase(struct tx *tx, int64_t id, enum tx_beside what)
 	return RC_OK;
 }
 
-static enum rc
-tx_postgres_body(struct tx *tx, struct outcome_change *o, bool drop, bool *more)
-{
-	struct kept_columns c;
-	enum rc rc = catch_up(of_postgres(tx));
-
-	*more = false;
-	kept_columns(&o->outcome, &c);
-	if (rc != RC_OK)
-		return rc;
-	return !drop && c.apart ? postgres_outcome_pieces(pg_of(tx), o) : RC_OK;
-}
-
 /* A row, as catch_up() expects. */
 static enum rc
 tx_postgres_request(struct tx *tx, struct store_admit *p, int64_t id)
@@ -204,31 +186,10 @@ tx_postgres_request(struct tx *tx, struct store_admit *p, int64_t id)
 }
 
 static enum rc
-tx_postgres_request_part(struct tx *tx, struct store_admit *p, bool *more)
-{
-	(void)tx;
-	(void)p;
-	*more = false;
-	return RC_OK;
-}
-
-static enum rc
 tx_postgres_payload(struct tx *tx, int64_t id, int64_t length, struct spool *to)
 {
-	struct pg *pg = pg_of(tx);
-	const void *part;
-	int64_t at;
-	size_t n = 0;
-	enum rc rc = RC_OK;
-
-	for (at = 0; rc == RC_OK && at < length; at += (int64_t)n) {
-		pg_send(pg, PG_QUERY_EFFECT_PART, "iii", id, at,
-		    (int64_t)PAYLOAD_PART);
-		rc = pg_one(pg, "b", &part, &n);
-		if (rc == RC_OK)
-			rc = n > 0 ? spool_write(to, part, n) : RC_CORRUPT;
-	}
-	return rc;
+	return postgres_body_read(
+	    pg_of(tx), PG_QUERY_EFFECT_PART, id, (size_t)length, to);
 }
 
 /* The row of a process that has not moved is locked: then it cannot. */
@@ -244,11 +205,21 @@ tx_postgres_hold_owner(struct tx *tx, int64_t owner, int64_t beat)
 	return rc == RC_NOTFOUND ? RC_LOST : rc;
 }
 
-static const struct tx_ops ops = { tx_postgres_send, tx_postgres_result,
-	tx_postgres_next, tx_postgres_row, tx_postgres_members,
-	tx_postgres_changed, tx_postgres_must_change, tx_postgres_spec,
-	tx_postgres_erase, tx_postgres_body, tx_postgres_request,
-	tx_postgres_request_part, tx_postgres_payload, tx_postgres_hold_owner };
+/* The body of an answer, or of a request, goes into its row. */
+static const struct tx_ops ops = {
+	.send = tx_postgres_send,
+	.result = tx_postgres_result,
+	.next = tx_postgres_next,
+	.row = tx_postgres_row,
+	.members = tx_postgres_members,
+	.changed = tx_postgres_changed,
+	.must_change = tx_postgres_must_change,
+	.spec = tx_postgres_spec,
+	.erase = tx_postgres_erase,
+	.request = tx_postgres_request,
+	.payload = tx_postgres_payload,
+	.hold_owner = tx_postgres_hold_owner,
+};
 
 struct shared {
 	struct store *store;

@@ -1,0 +1,420 @@
+/*
+ * A row of a store that is copied, with all that is stored beside it: reading
+ * it, sending it, and comparing two of them.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "postgres_identity.h"
+#include "postgres_spec.h"
+#include "rows.h"
+#include "store_change.h"
+#include "postgres_copy.h"
+
+/* Statements, and bytes of large values, in one round trip. */
+#define BATCH       256
+#define BATCH_BYTES (4 * 1024 * 1024)
+
+void
+postgres_item_free(struct postgres_item *it)
+{
+	store_listed_free(&it->l);
+	response_free(&it->answer);
+	buf_free(&it->environment);
+	store_output_free(&it->output);
+	effect_free(&it->effect);
+	spool_free(it->body);
+	spool_free(it->request);
+	spool_free(it->payload);
+}
+
+void
+postgres_item_init(struct postgres_item *it)
+{
+	memset(it, 0, sizeof(*it));
+	response_init(&it->answer);
+	buf_init(&it->environment, LIMIT_SIZE);
+}
+
+/* What is gone again since the row was read is not there. */
+static enum rc
+read_key(struct store *s, struct store_cursor *cursor, struct postgres_item *it)
+{
+	const struct record *r = &it->l.key;
+	struct store_identity identity;
+	enum rc rc = store_list_all_next(cursor, &it->l);
+
+	if (rc != RC_OK)
+		return rc;
+	identity = (struct store_identity){ r->scope, r->path, r->key };
+	it->answer.status = r->status;
+	if (r->kept && !it->l.answer.is)
+		rc = store_answer(s, &identity, r->id, &it->answer, &it->body);
+	if (rc == RC_OK && it->l.request) {
+		rc = store_request(
+		    s, &identity, r->id, &it->environment, &it->request);
+		it->l.request = rc == RC_OK;
+		rc = rc == RC_NOTFOUND ? RC_OK : rc;
+	}
+	if (rc == RC_OK && it->l.output) {
+		rc = store_output(s, r->id, &it->output);
+		it->l.output = rc == RC_OK;
+		rc = rc == RC_NOTFOUND ? RC_OK : rc;
+	}
+	return rc == RC_NOTFOUND ? RC_LOST : rc;
+}
+
+/* Of a delivered effect there is no payload. */
+static enum rc
+read_effect(
+    struct store *s, struct store_cursor *cursor, struct postgres_item *it)
+{
+	enum rc rc = store_outbox_next(cursor, &it->effect);
+
+	if (rc != RC_OK || it->effect.state == EFFECT_DELIVERED)
+		return rc;
+	rc = store_effect_payload(s, &it->effect, &it->payload);
+	return rc == RC_NOTFOUND ? RC_LOST : rc;
+}
+
+static enum rc
+open_keys(struct store *s, struct store_cursor **cursor)
+{
+	return store_list_all(s, cursor);
+}
+
+static enum rc
+open_effects(struct store *s, struct store_cursor **cursor)
+{
+	const struct store_effect_filter all = { 0 };
+
+	return store_outbox_list(s, &all, cursor);
+}
+
+const struct response *
+postgres_item_answer(const struct postgres_item *it)
+{
+	return it->l.answer.is ? &it->l.answer.response : &it->answer;
+}
+
+/* NULL is no bytes, too. */
+const void *
+postgres_item_bytes(struct spool *spool, size_t *n, enum rc *rc)
+{
+	*n = spool != NULL ? (size_t)spool_length(spool) : 0;
+	return *n > 0 && *rc == RC_OK ? spool_bytes(spool, rc) : "";
+}
+
+/* Store time of the source as a time of the server; 0 stays 0. */
+static int64_t
+copy_time(const struct postgres_copy *c, int64_t at)
+{
+	if (at == 0)
+		return 0;
+	return at + c->ahead > 0 ? at + c->ahead : 1;
+}
+
+/* --- sending -------------------------------------------------------------- */
+
+/* The server runs a batch while the next one is made. */
+enum rc
+postgres_copy_batch(struct postgres_copy *c, bool all)
+{
+	const int leave = all ? 0 : c->batch;
+	enum rc rc;
+
+	postgres_copy_patience(c->to, c->pg);
+	rc = pg_sync(c->pg);
+	for (; c->sent > leave && rc == RC_OK; c->sent--)
+		rc = pg_result(c->pg);
+	c->batch = 0;
+	c->bytes = 0;
+	return rc;
+}
+
+/* After a statement with that many bytes of large values. */
+static enum rc
+batch_sent(struct postgres_copy *c, size_t bytes)
+{
+	c->sent++;
+	c->batch++;
+	c->bytes += bytes;
+	return c->batch < BATCH && c->bytes < BATCH_BYTES
+	    ? RC_OK
+	    : postgres_copy_batch(c, false);
+}
+
+static enum rc
+copy_spec(struct postgres_copy *c, const char *text, int64_t *number)
+{
+	enum rc rc;
+
+	*number =
+	    *text != '\0' ? postgres_spec_noted(c->to, c->tries, text) : 0;
+	if (*number != 0 || *text == '\0')
+		return RC_OK;
+	if ((rc = postgres_copy_batch(c, true)) == RC_OK)
+		rc = postgres_spec_number(c->pg, text, number);
+	if (rc == RC_OK)
+		postgres_spec_note(c->to, c->tries, text, *number);
+	return rc;
+}
+
+/* The key as the target is to have it.  One that still has a lease, or whose
+ * processes live, is not copied. */
+static enum rc
+convert_key(struct postgres_copy *c, struct postgres_item *it)
+{
+	struct record *r = &it->l.key;
+	const struct store_attempt at = { .fd = -1,
+		.note = -1,
+		.lock = r->attempt_lock,
+		.file = r->lock_file };
+
+	if (r->owner != 0)
+		return postgres_copy_refuse(c, RC_BUSY,
+		    "key %s is in progress: \"oncectl sweep\" settles it, or "
+		    "says what it waits for",
+		    r->key);
+	if (r->attempt_lock != 0 && !store_attempt_gone(c->from, &at))
+		return postgres_copy_refuse(c, RC_BUSY,
+		    "processes of the last attempt of key %s still run: wait "
+		    "until they have ended",
+		    r->key);
+	r->attempt_lock = r->lock_file = 0;
+	r->expires_at = copy_time(c, r->expires_at);
+	r->reconcile_after = copy_time(c, r->reconcile_after);
+	r->queued_at = r->queued ? copy_time(c, r->queued_at) : 0;
+	return RC_OK;
+}
+
+static enum rc
+convert_effect(struct postgres_copy *c, struct postgres_item *it)
+{
+	struct effect *e = &it->effect;
+
+	if (e->owner != 0)
+		return postgres_copy_refuse(c, RC_BUSY,
+		    "effect %" PRId64 " is being delivered: wait until that "
+		    "has ended",
+		    e->id);
+	if (e->has_turn)
+		e->next_at = e->next_at > 0 ? copy_time(c, e->next_at) : 1;
+	return RC_OK;
+}
+
+static enum rc
+send_row(struct postgres_copy *c, const struct record *r,
+    const struct response *answer)
+{
+	const struct store_identity identity = { r->scope, r->path, r->key };
+	const struct store_outcome outcome = {
+		.state = r->state, .keep = r->kept, .response = *answer
+	};
+	struct row_value digest = { .n = POSTGRES_DIGEST_LEN };
+	struct kept_columns k;
+	int64_t spec;
+	enum rc rc;
+
+	if ((rc = copy_spec(c, r->fingerprint_spec, &spec)) != RC_OK ||
+	    (rc = postgres_identity_digest(
+		 c->to->secret, &identity, digest.bytes)) != RC_OK)
+		return rc;
+	kept_columns(&outcome, &k);
+	pg_send(c->pg, PG_QUERY_COPY_KEY, "isss" STORE_CHANGE_SET "wuisddtoo",
+	    r->id, r->key, r->path, r->scope, STORE_CHANGE_ARGUMENTS(r, spec),
+	    &digest, r->downstream, r->created_at, r->recovery_point, k.kind,
+	    !k.keep                ? 0
+		: answer->as_given ? STORE_RESPONSE_LINES
+				   : STORE_RESPONSE_VERSION,
+	    k.reason, k.fields, k.nfields, k.body, k.nbody);
+	c->n.answer_bytes += (int64_t)k.nbody;
+	return batch_sent(c, k.nbody + k.nfields);
+}
+
+static enum rc
+send_request(struct postgres_copy *c, const struct postgres_item *it)
+{
+	const struct buf *environment = &it->environment;
+	const void *body;
+	enum rc rc = RC_OK;
+	size_t n;
+
+	body = postgres_item_bytes(it->request, &n, &rc);
+	if (rc != RC_OK)
+		return rc;
+	pg_send(c->pg, PG_QUERY_COPY_REQUEST, "ibb", it->l.key.id,
+	    environment->data, environment->len, body, n);
+	c->n.requests++;
+	return batch_sent(c, n + environment->len);
+}
+
+static enum rc
+send_output(struct postgres_copy *c, const struct postgres_item *it)
+{
+	const struct store_output *o = &it->output;
+
+	pg_send(c->pg, PG_QUERY_REFUSED_NEW, o->refused ? "idddibb" : "idddiob",
+	    it->l.key.id, o->attempt, o->exit_status, o->signal, o->length,
+	    o->bytes.data, o->bytes.len, o->errors.data, o->errors.len);
+	c->n.outputs++;
+	return batch_sent(c, o->bytes.len + o->errors.len);
+}
+
+static enum rc
+send_key(struct postgres_copy *c, const struct postgres_item *it)
+{
+	const struct record *r = &it->l.key;
+	enum rc rc = send_row(c, r, postgres_item_answer(it));
+
+	if (rc == RC_OK && it->l.request)
+		rc = send_request(c, it);
+	if (rc == RC_OK && it->l.output)
+		rc = send_output(c, it);
+	c->n.keys++;
+	if (r->id > c->last_key)
+		c->last_key = r->id;
+	return rc;
+}
+
+static enum rc
+send_effect(struct postgres_copy *c, const struct postgres_item *it)
+{
+	const struct effect *e = &it->effect;
+	const void *payload;
+	enum rc rc = RC_OK;
+	size_t n;
+
+	payload = postgres_item_bytes(it->payload, &n, &rc);
+	if (rc != RC_OK)
+		return rc;
+	pg_send(c->pg, PG_QUERY_COPY_EFFECT,
+	    e->state == EFFECT_DELIVERED ? "iiusssssdzosiin"
+					 : "iiusssssdzosiib",
+	    e->id, e->key_id, e->effect_key, e->scope, e->path, e->key,
+	    e->topic, effect_state_name(e->state), e->attempts,
+	    e->has_turn ? e->next_at : (int64_t)0, e->reference.data,
+	    e->reference.len, e->last_error, e->created_at, e->updated_at,
+	    payload, n);
+	c->n.effects++;
+	c->n.payload_bytes += (int64_t)n;
+	if (e->id > c->last_effect)
+		c->last_effect = e->id;
+	return batch_sent(c, n);
+}
+
+/* --- comparing ------------------------------------------------------------ */
+
+static bool
+equal_bytes(const void *a, size_t na, const void *b, size_t nb)
+{
+	return na == nb && (na == 0 || memcmp(a, b, na) == 0);
+}
+
+static bool
+equal_bufs(const struct buf *a, const struct buf *b)
+{
+	return equal_bytes(a->data, a->len, b->data, b->len);
+}
+
+static bool
+equal_spools(struct spool *a, struct spool *b, enum rc *rc)
+{
+	size_t na, nb;
+	const void *pa = postgres_item_bytes(a, &na, rc),
+		   *pb = postgres_item_bytes(b, &nb, rc);
+
+	return *rc != RC_OK || equal_bytes(pa, na, pb, nb);
+}
+
+static bool
+equal_member(const struct row_member *m, const void *a, const void *b)
+{
+	const char *const *ta = a, *const *tb = b;
+
+	switch (m->letter) {
+	case 's':
+		return *ta == NULL || *tb == NULL ? *ta == *tb
+						  : strcmp(*ta, *tb) == 0;
+	case 'f':
+	case 'u':
+		return strcmp(a, b) == 0;
+	case 'a':
+		return equal_bufs(a, b);
+	default:
+		return memcmp(a, b, m->size) == 0;
+	}
+}
+
+/* The first member that differs; NULL: none.  "change" is the target's own. */
+static const char *
+member_differs(
+    const struct row_member *m, size_t n, const void *a, const void *b)
+{
+	for (; n > 0; m++, n--)
+		if (strcmp(m->name, "change") != 0 &&
+		    !equal_member(m, (const char *)a + m->offset,
+			(const char *)b + m->offset))
+			return m->name;
+	return NULL;
+}
+
+static bool
+equal_answers(const struct response *a, const struct response *b)
+{
+	return a->kind == b->kind && a->status == b->status &&
+	    a->as_given == b->as_given && strcmp(a->reason, b->reason) == 0 &&
+	    equal_bufs(&a->fields, &b->fields) &&
+	    equal_bytes(a->body, a->body_len, b->body, b->body_len);
+}
+
+static bool
+equal_outputs(const struct store_output *a, const struct store_output *b)
+{
+	return a->attempt == b->attempt && a->exit_status == b->exit_status &&
+	    a->signal == b->signal && a->length == b->length &&
+	    a->refused == b->refused && equal_bufs(&a->bytes, &b->bytes) &&
+	    equal_bufs(&a->errors, &b->errors);
+}
+
+static const char *
+key_differs(
+    const struct postgres_item *a, const struct postgres_item *b, enum rc *rc)
+{
+	const char *part =
+	    member_differs(rows_record, rows_nrecord, &a->l.key, &b->l.key);
+
+	if (part != NULL)
+		return part;
+	if (!equal_answers(postgres_item_answer(a), postgres_item_answer(b)))
+		return "answer";
+	if (a->l.request != b->l.request ||
+	    !equal_bufs(&a->environment, &b->environment) ||
+	    !equal_spools(a->request, b->request, rc))
+		return "stored request";
+	return a->l.output == b->l.output &&
+		equal_outputs(&a->output, &b->output)
+	    ? NULL
+	    : "last output";
+}
+
+static const char *
+effect_differs(
+    const struct postgres_item *a, const struct postgres_item *b, enum rc *rc)
+{
+	const char *part =
+	    member_differs(rows_effect, rows_neffect, &a->effect, &b->effect);
+
+	if (part != NULL)
+		return part;
+	return equal_spools(a->payload, b->payload, rc) ? NULL : "payload";
+}
+
+/* --- both kinds of rows --------------------------------------------------- */
+
+const struct postgres_item_kind postgres_item_key = { "key", open_keys,
+	read_key, convert_key, send_key, key_differs };
+const struct postgres_item_kind postgres_item_effect = { "effect", open_effects,
+	read_effect, convert_effect, send_effect, effect_differs };
