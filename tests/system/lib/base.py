@@ -24,15 +24,17 @@ class Skip(Exception):
 
 
 def wait_until(condition, what, seconds=WAIT):
-    """Polls until condition() is true; returns what it returned."""
-    until = time.monotonic() + seconds * SLOW
+    """Polls until condition() is true; returns what it returned.  It may be
+    noticed late by a tenth of the time that it took."""
+    began = time.monotonic()
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() > until:
+        waited = time.monotonic() - began
+        if waited > seconds * SLOW:
             raise AssertionError('not within %g s: %s' % (seconds, what))
-        time.sleep(0.005)
+        time.sleep(min(max(0.005, waited / 10), 0.1))
 
 
 def end(process, seconds=5):

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import threading
 import time
@@ -332,8 +333,18 @@ class Once:
         return row and row['state']
 
     def wait_state(self, key, state):
-        return base.wait_until(lambda: self.state(key) == state,
-                               'key %s is %s' % (key, state))
+        """oncectl is not started before the store has a key in that state."""
+        def is_there():
+            if not self.postgres and not os.path.exists(self.database):
+                return False
+            try:
+                return self.sql('SELECT 1 FROM once_key WHERE key = ? AND '
+                                'state = ?', *found) and \
+                    self.state(key) == state
+            except sqlite3.Error:       # oncectl says what is wrong
+                return self.state(key) == state
+        found = (key.encode() if self.postgres else key, state)
+        return base.wait_until(is_there, 'key %s is %s' % (key, state))
 
     def handlers(self):
         """Processes that descend from it."""
