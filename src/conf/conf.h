@@ -253,6 +253,10 @@ struct conf_error {
 struct conf *conf_parse(
     const char *name, const char *text, size_t len, struct conf_error *err);
 
+/* Reads and parses the file; NULL with "file: why" or "file:line: why" in
+ * err. */
+struct conf *conffile_load(const char *name, struct conf_error *err);
+
 /* Makes the configuration without a file: all defaults. */
 struct conf *conf_default(struct conf_error *err);
 
@@ -270,6 +274,23 @@ conf_set_handler(struct conf *conf, char *const *argv, struct conf_error *err);
  * (allow_peers with tcp).  conf_parse() has checked all other rules.  Call it
  * after all options are set. */
 bool conf_check(const struct conf *conf, struct conf_error *err);
+
+/* No section has more of them. */
+#define CONF_UNUSED_MAX 16
+
+struct conf_unused {
+	const char *option;
+	conf_line line;
+	char why[640]; /* names the section and the cure */
+};
+
+/*
+ * Finds the options that a section sets and that no handler uses for which they
+ * hold.  section: one of conf->routes, or &conf->defaults.  Returns how many
+ * there are.
+ */
+size_t conf_unused(const struct conf *conf, const struct conf_route *section,
+    struct conf_unused out[CONF_UNUSED_MAX]);
 
 /* The line at which an option was set, for a route by itself or by [defaults];
  * 0: by neither, or on the command line. */

@@ -116,7 +116,7 @@ conf_new(const char *name, struct conf_error *err)
 	struct conf *conf;
 
 	if (owner == NULL) {
-		(void)conf_value_fail(err, "no memory");
+		(void)conf_value_no_memory(err);
 		return NULL;
 	}
 	conf = &owner->conf;
@@ -125,7 +125,7 @@ conf_new(const char *name, struct conf_error *err)
 	if (name != NULL &&
 	    (conf->file = conf_value_copy(&owner->arena, name, strlen(name))) ==
 		NULL) {
-		(void)conf_value_fail(err, "no memory");
+		(void)conf_value_no_memory(err);
 		goto out;
 	}
 	if (!conf_option_defaults(CONF_SERVER, conf, &owner->arena, err) ||

@@ -1,5 +1,6 @@
 /*
- * Configuration values: one item of a list, or a single name.
+ * Configuration values: one item of a list, a single name, or a place
+ * where a key can be.
  *
  * A value that would be accepted and then match nothing is refused here, with
  * what to write instead.  Otherwise a guard that a spelling has switched off
@@ -13,26 +14,12 @@
 #include <strings.h>
 
 #include "cginame.h"
-#include "conf_near.h"
+#include "limit.h"
 
 #include "conf_item.h"
 
-#define DIGITS  "0123456789"
-#define UPPER   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define LOWER   "abcdefghijklmnopqrstuvwxyz"
-#define LETTERS UPPER LOWER
-#define WORD    LETTERS DIGITS "_"
-/* RFC 9110, section 5.6.2. */
-#define TOKEN LETTERS DIGITS "!#$%&'*+-.^_`|~"
-
 /* The length of a field name.  Its CGI variable is longer by "HTTP_". */
 #define FIELD_MAX 200
-
-static bool
-item_made_of(const char *s, const char *bytes)
-{
-	return conf_value_made_of(s, bytes);
-}
 
 /* Ids end before (uid_t)-1, which the kernel takes for "no user". */
 static bool
@@ -41,7 +28,7 @@ is_account(const char *s)
 	struct conf_error why;
 	unsigned id;
 
-	if (item_made_of(s, DIGITS))
+	if (conf_value_made_of(s, CONF_DIGITS))
 		return conf_value_number(s, 0, UINT32_MAX - 1, &id, &why);
 	if (*s == '\0' || *s == '-')
 		return false;
@@ -75,7 +62,7 @@ check_environment(const char *s, struct conf_error *why)
 	static const char *const ours[] = { "ONCE_", "HTTP_", "LD_" };
 	const size_t n = strcspn(s, "=");
 
-	if (n == 0 || strspn(s, WORD) != n || (*s >= '0' && *s <= '9'))
+	if (n == 0 || strspn(s, CONF_WORD) != n || (*s >= '0' && *s <= '9'))
 		return conf_value_fail(why,
 		    "\"%.200s\" is neither the name of an environment variable "
 		    "nor NAME=value",
@@ -95,9 +82,9 @@ static bool
 means_unsafe(const char *s)
 {
 	return strcmp(s, "*") == 0 ||
-	    (s[strcspn(s, LOWER)] != '\0' &&
+	    (s[strcspn(s, CONF_LOWER)] != '\0' &&
 		(strcasecmp(s, "all") == 0 || strcasecmp(s, "any") == 0 ||
-		    conf_near_distance(s, CONF_UNSAFE) < 3));
+		    conf_value_distance(s, CONF_UNSAFE) < 3));
 }
 
 /* Methods are case-sensitive, RFC 9110, section 9.1: no client sends "post",
@@ -115,15 +102,15 @@ check_method(const char *s, struct conf_error *why)
 		    s);
 	/* A token (RFC 9110, section 9.1) may hold more, as in "GET|POST": no
 	 * such method is registered, and it would guard nothing. */
-	if (!item_made_of(s, LETTERS DIGITS "-_"))
+	if (!conf_value_made_of(s, CONF_LETTERS CONF_DIGITS "-_"))
 		return conf_value_fail(why,
 		    "\"%.200s\" is not a method: write methods with blanks "
 		    "between them",
 		    s);
-	if (s[strcspn(s, LOWER)] == '\0')
+	if (s[strcspn(s, CONF_LOWER)] == '\0')
 		return true;
 	for (n = 0; s[n] != '\0' && n < sizeof(upper) - 1; n++)
-		upper[n] = strchr(LOWER, s[n]) != NULL
+		upper[n] = strchr(CONF_LOWER, s[n]) != NULL
 		    ? (char)(s[n] - 'a' + 'A')
 		    : s[n];
 	upper[n] = '\0';
@@ -137,7 +124,7 @@ check_method(const char *s, struct conf_error *why)
 static bool
 check_field(const char *s, struct conf_error *why)
 {
-	if (!item_made_of(s, TOKEN) || strlen(s) > FIELD_MAX)
+	if (!conf_value_made_of(s, CONF_TOKEN) || strlen(s) > FIELD_MAX)
 		return conf_value_fail(
 		    why, "\"%.200s\" is not the name of a field", s);
 	if (strncasecmp(s, "HTTP_", 5) == 0)
@@ -151,7 +138,7 @@ check_field(const char *s, struct conf_error *why)
 static bool
 check_cookie(const char *s, struct conf_error *why)
 {
-	return item_made_of(s, TOKEN) ||
+	return conf_value_made_of(s, CONF_TOKEN) ||
 	    conf_value_fail(why,
 		"\"%.200s\" is not the name of a cookie: write cookie:NAME", s);
 }
@@ -180,10 +167,11 @@ check_variable(const char *s, struct conf_error *why)
 			    s, fields[i]);
 	if (strncmp(s, "cookie:", 7) == 0)
 		return check_cookie(s + 7, why);
-	if (item_made_of(s, UPPER DIGITS "_") && strchr(UPPER, *s) != NULL)
+	if (conf_value_made_of(s, CONF_UPPER CONF_DIGITS "_") &&
+	    strchr(CONF_UPPER, *s) != NULL)
 		return true;
-	if (strchr(LETTERS, *s) == NULL || !item_made_of(s, WORD "-.") ||
-	    strlen(s) > FIELD_MAX)
+	if (strchr(CONF_LETTERS, *s) == NULL ||
+	    !conf_value_made_of(s, CONF_WORD "-.") || strlen(s) > FIELD_MAX)
 		return conf_value_fail(
 		    why, "\"%.200s\" is not the name of a CGI variable", s);
 	if (cginame_variable(s, variable, sizeof(variable)) != RC_OK)
@@ -231,4 +219,172 @@ conf_item_check(const char *s, enum conf_item kind, struct conf_error *why)
 	}
 	assert(false);
 	return false;
+}
+
+/* --- where a key can be --------------------------------------------------- */
+
+static const char *const kinds[] = { CONF_SOURCES(WORDS_WORD) };
+#define NKINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static const char all_kinds[] =
+    "header:NAME, query:NAME, form:NAME, json:/pointer or cookie:NAME";
+
+/* Copies n bytes, with %20, %25, %2B and %2C decoded. */
+static char *
+decoded(struct conf_arena *arena, const char *s, size_t n)
+{
+	static const struct {
+		const char *code;
+		char c;
+	} codes[] = { { "%20", ' ' }, { "%25", '%' }, { "%2B", '+' },
+		{ "%2C", ',' } };
+	char *out = conf_value_alloc(arena, n + 1), *to = out;
+	const char *end = s + n;
+	size_t i;
+
+	if (out == NULL)
+		return NULL;
+	while (s < end) {
+		for (i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+			if (end - s >= 3 &&
+			    strncasecmp(s, codes[i].code, 3) == 0)
+				break;
+		if (i < sizeof(codes) / sizeof(codes[0])) {
+			*to++ = codes[i].c;
+			s += 3;
+		} else {
+			*to++ = *s++;
+		}
+	}
+	*to = '\0';
+	return out;
+}
+
+static bool
+source_read_header(struct conf_source *source, struct conf_arena *arena,
+    struct conf_error *why)
+{
+	char variable[264];
+
+	if (!conf_item_check(source->name, CONF_ITEM_FIELD, why))
+		return false;
+	if (cginame_variable(source->name, variable, sizeof(variable)) != RC_OK)
+		assert(!"conf_item_check() bounds the name");
+	source->variable = conf_value_copy(arena, variable, strlen(variable));
+	return source->variable != NULL || conf_value_no_memory(why);
+}
+
+static bool
+check_name(struct conf_source *source, struct conf_arena *arena,
+    struct conf_error *why)
+{
+	const char *kind = kinds[source->kind];
+
+	if (*source->name == '\0')
+		return conf_value_fail(
+		    why, "\"%s:\" needs a name after the colon", kind);
+	switch (source->kind) {
+	case CONF_FROM_HEADER:
+		return source_read_header(source, arena, why);
+	case CONF_FROM_JSON:
+		return conf_value_is_pointer(source->name) ||
+		    conf_value_fail(why,
+			"\"%.200s\" is not a JSON Pointer, such as json:/id",
+			source->name);
+	case CONF_FROM_COOKIE:
+		return conf_item_check(source->name, CONF_ITEM_COOKIE, why);
+	case CONF_FROM_QUERY:
+	case CONF_FROM_FORM:
+		return true;
+	}
+	assert(!"a kind");
+	return false;
+}
+
+static bool
+read_source(const char *text, size_t n, struct conf_arena *arena,
+    struct conf_source *out, struct conf_error *why)
+{
+	const char *colon = memchr(text, ':', n);
+	const int shown = n < 200 ? (int)n : 200;
+	size_t kind = NKINDS, len;
+
+	if (colon == NULL)
+		return conf_value_fail(why,
+		    "\"%.*s\" does not say where the key is: write %s", shown,
+		    text, all_kinds);
+	len = (size_t)(colon - text);
+	for (size_t i = 0; i < NKINDS; i++)
+		if (len == strlen(kinds[i]) &&
+		    strncmp(text, kinds[i], len) == 0)
+			kind = i;
+	if (kind == NKINDS)
+		return conf_value_fail(why,
+		    "\"%.*s\" is no place for a key: there are %s", shown, text,
+		    all_kinds);
+	out->kind = (enum conf_source_kind)kind;
+	out->variable = NULL;
+	out->name = decoded(arena, colon + 1, n - len - 1);
+	if (out->name == NULL)
+		return conf_value_no_memory(why);
+	return check_name(out, arena, why);
+}
+
+bool
+conf_item_source(const char *text, struct conf_arena *arena,
+    struct conf_alternative *out, struct conf_error *why)
+{
+	const size_t max = sizeof(out->part) / sizeof(out->part[0]);
+	const char *part = text;
+	size_t n;
+
+	out->n = 0;
+	for (;;) {
+		if (out->n == max)
+			return conf_value_fail(why,
+			    "\"%.200s\" has more than two parts; a plus "
+			    "within a name is written as %%2B",
+			    text);
+		n = strcspn(part, "+");
+		if (n == 0)
+			return conf_value_fail(why,
+			    "\"%.200s\" has an empty part; a plus within a "
+			    "name is written as %%2B",
+			    text);
+		if (!read_source(part, n, arena, &out->part[out->n++], why))
+			return false;
+		if (part[n] == '\0')
+			break;
+		part += n + 1;
+	}
+	out->text = conf_value_copy(arena, text, strlen(text));
+	return out->text != NULL || conf_value_no_memory(why);
+}
+
+bool
+conf_item_sources(const char *text, struct conf_arena *arena,
+    struct conf_key_from *out, struct conf_error *why)
+{
+	struct conf_alternative *list;
+	char item[LIMIT_CONF_LINE + 1];
+	size_t n = 0;
+	int more;
+
+	list = conf_value_alloc(arena, LIMIT_KEY_FROM * sizeof(*list));
+	if (list == NULL)
+		return conf_value_no_memory(why);
+	while ((more = conf_value_item(&text, item, sizeof(item))) != 0) {
+		if (more < 0)
+			return conf_value_fail(why, "an item is too long");
+		if (n == LIMIT_KEY_FROM)
+			return conf_value_fail(
+			    why, "more than %d items", LIMIT_KEY_FROM);
+		if (!conf_item_source(item, arena, &list[n++], why))
+			return false;
+	}
+	if (n == 0)
+		return conf_value_fail(why, CONF_VALUE_EMPTY);
+	out->item = list;
+	out->n = n;
+	return true;
 }

@@ -1,6 +1,6 @@
 /*
- * Configuration values: one item of a list, or a single name.  The same
- * contract as conf_value.h.
+ * Configuration values: one item of a list, a single name, or a place
+ * where a key can be.  The same contract as conf_value.h.
  */
 #ifndef CONF_ITEM_H
 #define CONF_ITEM_H
@@ -24,5 +24,18 @@ enum conf_item {
  * known. */
 bool
 conf_item_check(const char *s, enum conf_item kind, struct conf_error *why);
+
+/*
+ * Reads alternatives separated by blanks or commas.  Each is header:NAME,
+ * query:NAME, form:NAME, json:/pointer or cookie:NAME, or two of them joined
+ * by '+'.  Within a name a blank is written as %20, a comma as %2C, a plus as
+ * %2B, and a percent sign as itself or %25.
+ */
+bool conf_item_sources(const char *text, struct conf_arena *arena,
+    struct conf_key_from *out, struct conf_error *why);
+
+/* Reads one alternative. */
+bool conf_item_source(const char *text, struct conf_arena *arena,
+    struct conf_alternative *out, struct conf_error *why);
 
 #endif

@@ -6,7 +6,7 @@
  * milliseconds (24 days) wherever poll(2) and SQLite get them.
  *
  * This file knows no section, no file and no rule between options:
- * conf_clash.c and conf_build.c check those.
+ * conf_check.c and conf_build.c check those.
  */
 #include "config.h"
 
@@ -14,8 +14,6 @@
 #include <string.h>
 
 #include "limit.h"
-#include "conf_source.h"
-#include "conf_near.h"
 #include "conf_text.h"
 
 #include "conf_option.h"
@@ -253,7 +251,7 @@ conf_option_near(enum conf_place place, const char *name)
 	const char *near = NULL;
 
 	for (size_t i = 0; i < n; i++) {
-		distance = conf_near_distance(name, options[i].name);
+		distance = conf_value_distance(name, options[i].name);
 		if (distance < best) {
 			best = distance;
 			near = options[i].name;
@@ -335,7 +333,7 @@ set(const struct conf_option *option, void *to, const char *value,
 		return conf_text_list(
 		    value, option->items, option->empty, arena, to, why);
 	case KIND_SOURCES:
-		return conf_source_list(value, arena, to, why);
+		return conf_item_sources(value, arena, to, why);
 	case KIND_ARGV:
 		return conf_text_argv(value, arena, to, why);
 	case KIND_HANDLER:

@@ -3,7 +3,7 @@
  *
  * A line is a section or an option; the first error ends the parsing.
  *
- * conf_option.c defines the options and their values, conf_clash.c the rules
+ * conf_option.c defines the options and their values, conf_check.c the rules
  * between two of them.
  */
 #include "config.h"
@@ -19,7 +19,6 @@
 #include "conf_text.h"
 
 #include "conf_build.h"
-#include "conf_preset.h"
 
 #define BLANKS " \t"
 

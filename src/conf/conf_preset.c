@@ -1,5 +1,5 @@
 /*
- * See conf_preset.h.
+ * See conf_build.h.
  *
  * What a preset says is written as in a file.  The last step is not a preset:
  * it is what the handler of a route, once it is known, makes of the defaults.
@@ -9,9 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "conf_option.h"
-
-#include "conf_preset.h"
+#include "conf_build.h"
 
 static const struct says {
 	enum conf_preset preset;
@@ -171,7 +169,7 @@ preset_fit(struct conf_route *route, const struct conf_origin *origin,
     struct conf_error *why)
 {
 	if (!add_redirect(route, arena))
-		return conf_value_fail(why, "no memory");
+		return conf_value_no_memory(why);
 	return fit_application(route, origin, defaults, arena, why);
 }
 

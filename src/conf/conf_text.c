@@ -20,27 +20,10 @@
 
 #include "conf_text.h"
 
-#define BLANKS  " \t"
-#define DIGITS  "0123456789"
-#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-#define WORD    LETTERS DIGITS "_"
-#define HEX     DIGITS "ABCDEFabcdef"
-/* RFC 9110, section 5.6.2. */
-#define TOKEN LETTERS DIGITS "!#$%&'*+-.^_`|~"
+#define BLANKS " \t"
+#define HEX    CONF_DIGITS "ABCDEFabcdef"
 /* RFC 3986, section 2, without '#': problems append "#code". */
-#define URI LETTERS DIGITS "-._~:/?[]@!$&'()*+,;=%"
-
-static bool
-text_no_memory(struct conf_error *why)
-{
-	return conf_value_fail(why, "no memory");
-}
-
-static bool
-text_made_of(const char *s, const char *bytes)
-{
-	return conf_value_made_of(s, bytes);
-}
+#define URI CONF_LETTERS CONF_DIGITS "-._~:/?[]@!$&'()*+,;=%"
 
 bool
 conf_text_list(const char *text, enum conf_item kind, bool empty,
@@ -54,7 +37,7 @@ conf_text_list(const char *text, enum conf_item kind, bool empty,
 	list.item =
 	    conf_value_alloc(arena, (LIMIT_CONF_LIST + 1) * sizeof(*list.item));
 	if (list.item == NULL)
-		return text_no_memory(why);
+		return conf_value_no_memory(why);
 	if (kind == CONF_ITEM_SCOPE && strcmp(text, "none") == 0) {
 		*out = list;
 		return true;
@@ -75,7 +58,7 @@ conf_text_list(const char *text, enum conf_item kind, bool empty,
 			return false;
 		list.item[list.n] = conf_value_copy(arena, item, strlen(item));
 		if (list.item[list.n++] == NULL)
-			return text_no_memory(why);
+			return conf_value_no_memory(why);
 	}
 	if (list.n == 0 && !empty)
 		return conf_value_fail(why, CONF_VALUE_EMPTY);
@@ -132,7 +115,7 @@ conf_text_argv(const char *text, struct conf_arena *arena,
 
 	/* Words and their NULs are no longer than the text and its NUL. */
 	if ((to = conf_value_alloc(arena, strlen(text) + 1)) == NULL)
-		return text_no_memory(why);
+		return conf_value_no_memory(why);
 	for (text += strspn(text, BLANKS); *text != '\0';
 	     text += strspn(text, BLANKS)) {
 		if (n == LIMIT_CONF_LIST)
@@ -157,11 +140,11 @@ conf_text_handler(const char *text, struct conf_arena *arena,
 		return false;
 	out->item = conf_value_alloc(arena, 2 * sizeof(*out->item));
 	if (out->item == NULL)
-		return text_no_memory(why);
+		return conf_value_no_memory(why);
 	assert(address != NULL);
 	out->item[0] = conf_value_copy(arena, address, strlen(address));
 	if (out->item[0] == NULL)
-		return text_no_memory(why);
+		return conf_value_no_memory(why);
 	out->n = 1;
 	return true;
 }
@@ -184,12 +167,12 @@ conf_text_words(char *const *argv, struct conf_arena *arena,
 		    "the program \"%.200s\" is not an absolute path", argv[0]);
 	list.item = conf_value_alloc(arena, (n + 1) * sizeof(*list.item));
 	if (list.item == NULL)
-		return text_no_memory(why);
+		return conf_value_no_memory(why);
 	for (; list.n < n; list.n++) {
 		list.item[list.n] =
 		    conf_value_copy(arena, argv[list.n], strlen(argv[list.n]));
 		if (list.item[list.n] == NULL)
-			return text_no_memory(why);
+			return conf_value_no_memory(why);
 	}
 	*out = list;
 	return true;
@@ -213,9 +196,9 @@ is_tcp(const char *s)
 	if (n > 2 && host[0] == '[' && host[n - 1] == ']') {
 		host[n - 1] = '\0';
 		return strchr(host, ':') != NULL &&
-		    text_made_of(host + 1, WORD ".:%-");
+		    conf_value_made_of(host + 1, CONF_WORD ".:%-");
 	}
-	return text_made_of(host, WORD ".-") && host[0] != '-';
+	return conf_value_made_of(host, CONF_WORD ".-") && host[0] != '-';
 }
 
 /* Whether it ends in a port that there is not. */
@@ -226,7 +209,7 @@ port_is_out_of_range(const char *text)
 	struct conf_error why;
 	unsigned number;
 
-	return *port != '\0' && port[strspn(port, DIGITS)] == '\0' &&
+	return *port != '\0' && port[strspn(port, CONF_DIGITS)] == '\0' &&
 	    !conf_value_number(port, 1, 65535, &number, &why);
 }
 
@@ -262,7 +245,7 @@ socket_text(const char *text, struct conf_arena *arena, const char **out,
 	if (path == NULL)
 		path = text;
 	if ((copy = conf_value_alloc(arena, strlen(path) + 6)) == NULL)
-		return text_no_memory(why);
+		return conf_value_no_memory(why);
 	(void)snprintf(copy, strlen(path) + 6, "%s%s",
 	    path[0] == '/' ? "unix:" : "", path);
 	*out = copy;
@@ -272,10 +255,11 @@ socket_text(const char *text, struct conf_arena *arena, const char **out,
 static bool
 check_uri(const char *s, struct conf_error *why)
 {
-	size_t scheme = strspn(s, LETTERS DIGITS "+-.");
+	size_t scheme = strspn(s, CONF_LETTERS CONF_DIGITS "+-.");
 
-	if (strchr(LETTERS, *s) == NULL || *s == '\0' || s[scheme] != ':' ||
-	    s[scheme + 1] == '\0' || !text_made_of(s, URI))
+	if (strchr(CONF_LETTERS, *s) == NULL || *s == '\0' ||
+	    s[scheme] != ':' || s[scheme + 1] == '\0' ||
+	    !conf_value_made_of(s, URI))
 		return conf_value_fail(why,
 		    "\"%.200s\" is not an absolute URI without a fragment", s);
 	/* RFC 3986, section 2.1. */
@@ -392,7 +376,7 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 		good = conf_item_check(text, CONF_ITEM_FIELD, why);
 		break;
 	case CONF_TEXT_TOPIC:
-		good = text_made_of(text, TOKEN) ||
+		good = conf_value_made_of(text, CONF_TOKEN) ||
 		    conf_value_fail(
 			why, "\"%.200s\" is not a token, such as mail", text);
 		break;
@@ -405,7 +389,7 @@ conf_text_single(const char *text, enum conf_text_kind kind,
 	if (!good)
 		return false;
 	if ((copy = conf_value_copy(arena, text, strlen(text))) == NULL)
-		return text_no_memory(why);
+		return conf_value_no_memory(why);
 	*out = copy;
 	return true;
 }
@@ -451,7 +435,7 @@ conf_text_path(const char *text, struct conf_arena *arena, const char **out,
 	if (buf.len > 1 && buf.data[buf.len - 1] == '/')
 		buf_truncate(&buf, buf.len - 1);
 	if ((path = conf_value_copy(arena, buf.data, buf.len)) == NULL) {
-		(void)text_no_memory(why);
+		(void)conf_value_no_memory(why);
 		goto out;
 	}
 	*out = path;

@@ -29,6 +29,18 @@ void conf_value_free(struct conf_arena *arena);
 bool conf_value_fail(struct conf_error *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The same, for "no memory". */
+bool conf_value_no_memory(struct conf_error *why);
+
+/* Sets of characters. */
+#define CONF_DIGITS  "0123456789"
+#define CONF_UPPER   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define CONF_LOWER   "abcdefghijklmnopqrstuvwxyz"
+#define CONF_LETTERS CONF_UPPER CONF_LOWER
+#define CONF_WORD    CONF_LETTERS CONF_DIGITS "_"
+/* tchar: RFC 9110, section 5.6.2. */
+#define CONF_TOKEN CONF_LETTERS CONF_DIGITS "!#$%&'*+-.^_`|~"
+
 /* Whether a text is not empty and consists of these bytes only. */
 bool conf_value_made_of(const char *s, const char *bytes);
 
@@ -73,5 +85,14 @@ bool conf_value_statuses(
 /* Whether the text is a JSON Pointer, RFC 6901, section 3, to a value inside a
  * text.  The empty pointer, which names the whole text, is not. */
 bool conf_value_is_pointer(const char *s);
+
+/*
+ * How far a misspelled name is from what it was meant to be, after Damerau and
+ * Levenshtein: the number of letters to insert, delete, change, or swap with
+ * the next one that makes one name of the other; no letter is moved twice.
+ * Upper and lower case, and "-" and "_", are the same.  A name that is too long
+ * to be one is far from all.
+ */
+size_t conf_value_distance(const char *a, const char *b);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "buf.h"
 #include "limit.h"
-#include "conffile.h"
+#include "conf.h"
 
 struct conf *
 conffile_load(const char *name, struct conf_error *err)

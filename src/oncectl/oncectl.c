@@ -18,7 +18,6 @@
 #include "clock.h"
 #include "conf_text.h"
 #include "conf_value.h"
-#include "conffile.h"
 #include "date.h"
 #include "log.h"
 #include "run.h"

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "conf_text.h"
-#include "conf_unused.h"
 #include "handler.h"
 #include "log.h"
 #include "progcheck.h"

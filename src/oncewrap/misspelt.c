@@ -13,7 +13,7 @@
 
 #include "cginame.h"
 #include "conf.h"
-#include "conf_near.h"
+#include "conf_value.h"
 
 #include "check.h"
 
@@ -63,7 +63,7 @@ nearest(const char *const *list, const char *name, size_t *distance)
 
 	*distance = strlen(name) < 10 ? 2 : 3;
 	for (; *list != NULL; list++) {
-		d = conf_near_distance(name, *list);
+		d = conf_value_distance(name, *list);
 		if (d < *distance) {
 			*distance = d;
 			near = *list;

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf_unused.h"
-#include "conffile.h"
 #include "log.h"
 #include "metrics.h"
 #include "peers.h"

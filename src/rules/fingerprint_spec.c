@@ -22,7 +22,7 @@
 #include <strings.h>
 
 #include "cginame.h"
-#include "conf_source.h"
+#include "conf_item.h"
 #include "limit.h"
 #include "fingerprint.h"
 
@@ -207,7 +207,7 @@ spec_read_key(struct fingerprint_spec *spec, const char *text)
 	struct conf_error why;
 
 	return spec->version == 2 && spec->keys.n < LIMIT_KEY_FROM &&
-	    conf_source_read(
+	    conf_item_source(
 		text, &spec->arena, &spec->key[spec->keys.n++], &why);
 }
 

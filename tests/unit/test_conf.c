@@ -8,6 +8,7 @@
 #include "cases.h"
 
 #include "conf_fixture.h"
+#include "conf_value.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -1831,4 +1832,36 @@ TEST(last_reference_frees)
 	assert_string_equal(conf->routes[0].handler.argv.item[2], "c");
 	conf_unref(conf);
 	conf_unref(NULL);
+}
+
+static const struct {
+	const char *a, *b;
+	size_t distance;
+} distances[] = {
+	{ "", "", 0 },
+	{ "workers", "workers", 0 },
+	{ "worker", "workers", 1 },
+	{ "wokrers", "workers", 1 },
+	{ "Workers", "workers", 0 },
+	{ "busy-timeout", "busy_timeout", 0 },
+	{ "timout", "timeout", 1 },
+	{ "time_out", "timeout", 1 },
+	{ "realease", "release", 1 },
+	{ "ab", "ba", 1 },
+	{ "abc", "", 3 },
+	{ "", "abc", 3 },
+	{ "kitten", "sitting", 3 },
+	{ "abcdefghijabcdefghijabcdefghijabcdefghij", "x", 40 },
+	{ "abcdefghijabcdefghijabcdefghijabcdefghijk", "x", SIZE_MAX },
+};
+
+TEST(distance_of_names_both_ways)
+{
+	for (size_t i = 0; i < sizeof(distances) / sizeof(distances[0]); i++) {
+		if (conf_value_distance(distances[i].a, distances[i].b) !=
+			distances[i].distance ||
+		    conf_value_distance(distances[i].b, distances[i].a) !=
+			distances[i].distance)
+			fail_msg("%s %s", distances[i].a, distances[i].b);
+	}
 }
