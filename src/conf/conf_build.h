@@ -37,8 +37,9 @@ const char *conf_clash(
     const struct conf *conf, const struct conf_lines *lines, conf_line *where);
 
 /*
- * Presets: other defaults for the routes that name them.  Fills in what the sections of a parsed file leave open, in order of
- * authority: a route's own options, its preset, [defaults].  `preset` itself is
+ * Presets: other defaults for the routes that name them.  Fills in what the
+ * sections of a parsed file leave open, in order of authority: a route's own
+ * options, its preset, [defaults].  `preset` itself is
  * an option like any other: where a route has its own, that of [defaults] means
  * nothing to it.  Options that a preset sets get the preset's line in lines,
  * and lines->plain becomes the lines of [defaults] without its preset.

@@ -191,7 +191,7 @@ conf_clash(
 	return clash.text;
 }
 
-/* --- options without an effect --------------------------------------------- */
+/* --- options without an effect -------------------------------------------- */
 
 /* What an option needs in order to have an effect. */
 enum need {

@@ -14,7 +14,7 @@
 #include "clock.h"
 #include "date.h"
 #include "handler.h"
-#include "json_write.h"
+#include "json.h"
 #include "lock.h"
 #include "run.h"
 #include "attention.h"

@@ -21,7 +21,6 @@
 
 #include "clock.h"
 #include "fcgi.h"
-#include "fcgi_client.h"
 #include "limit.h"
 #include "response.h"
 #include "run_connect.h"

@@ -6,12 +6,12 @@
 
 #include <stdatomic.h>
 
-#include "age.h"
 #include "attempt.h"
 #include "budget.h"
 #include "caller.h"
 #include "json.h"
 #include "key.h"
+#include "route.h"
 #include "rate.h"
 #include "engine.h"
 

@@ -302,7 +302,7 @@ look_and_take(struct job *job, enum decision *decision)
 			return RC_BUSY;
 		/* A client may fetch its answer however late; only a run can
 		 * be a second one. */
-		job->age = age_judge(job->rule, job->rq, clock_wall());
+		job->age = route_age(job->rule, job->rq, clock_wall());
 		if (job->age != AGE_GOOD) {
 			*decision = DECIDE_OLD;
 			return RC_OK;
@@ -404,7 +404,7 @@ refuse_limit(struct job *job, enum decision decision)
 	if (decision == DECIDE_OLD)
 		return engine_refusef(job, PROBLEM_REQUEST_TOO_OLD,
 		    "The field %s %s.", job->rule->request_timestamp,
-		    age_text(job->age));
+		    route_age_text(job->age));
 	if (decision == DECIDE_NO_ROOM)
 		return engine_refusef(job, PROBLEM_OVERLOADED,
 		    "Too many requests are kept; this one was not begun: "

@@ -14,8 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cgicrlf.h"
-#include "cgistatus.h"
+#include "cgistream.h"
 #include "exchange.h"
 #include "fault.h"
 #include "log.h"
@@ -41,13 +40,13 @@ struct worker_pool {
 /* Sends a piece of the output, in which the head may end. */
 static enum rc
 send_piece(
-    struct exchange *x, struct cgicrlf *head, const char *piece, size_t len)
+    struct exchange *x, struct cgistream *head, const char *piece, size_t len)
 {
 	char out[2 * OUTPUT_SIZE];
 
-	if (cgicrlf_is_body(head))
+	if (cgistream_is_body(head))
 		return exchange_write(x, piece, len);
-	len = cgicrlf_pass(head, piece, len, out);
+	len = cgistream_pass(head, piece, len, out);
 	return len > 0 ? exchange_write(x, out, len) : RC_OK;
 }
 
@@ -69,7 +68,7 @@ static void
 stream(struct exchange *x, struct run *run, struct answer *answer)
 {
 	const struct request *rq = exchange_request(x);
-	struct cgicrlf head = { 0 };
+	struct cgistream head = { 0 };
 	struct run_facts facts;
 	char output[OUTPUT_SIZE];
 	bool any = false, gone = false;
@@ -77,17 +76,17 @@ stream(struct exchange *x, struct run *run, struct answer *answer)
 
 	while ((n = run_read(run, output, sizeof(output))) > 0) {
 		if (!any)
-			rq->log->status = cgistatus_peek(output, n);
+			rq->log->status = cgistream_status(output, n);
 		any = true;
 		if (gone ||
 		    (send_piece(x, &head, output, n) == RC_OK &&
-			head.state != CGICRLF_REFUSED))
+			head.state != CGISTREAM_REFUSED))
 			continue;
 		gone = true;
 		run_discard(run);
 	}
 	run_finish(run, &facts);
-	if (any && head.state != CGICRLF_REFUSED) {
+	if (any && head.state != CGISTREAM_REFUSED) {
 		log_end(rq, &facts);
 		exchange_end(x, facts.exit_status, facts.end != RUN_EXITED);
 		return;

@@ -60,3 +60,148 @@ effect_is_sound(const struct effect *e)
 	    (!tried || e->attempts > 0) &&                           /* 3 */
 	    (e->state == EFFECT_DELIVERED || e->reference.len == 0); /* 4 */
 }
+
+/* --- its changes: the only place that decides what an effect becomes ----- */
+
+static void
+set_turn(struct effect *e, int64_t next_at)
+{
+	e->has_turn = true;
+	e->next_at = next_at;
+}
+
+static void
+take_turn(struct effect *e)
+{
+	e->has_turn = false;
+	e->next_at = 0;
+}
+
+static bool
+is_tried(const struct effect *e)
+{
+	return e != NULL && e->owner != 0;
+}
+
+/* Gives the turn that e has, or had until now, to the first pending effect,
+ * which may be e. */
+static void
+pass_turn(struct effect *e, struct effect *first, struct step_time at)
+{
+	if (first == NULL || (e->state == EFFECT_PENDING && e->id < first->id))
+		return;
+	take_turn(e);
+	if (!is_tried(first))
+		set_turn(first, at.now);
+}
+
+static enum rc
+set_try_error(struct effect *e, const char *error)
+{
+	char *copy = NULL;
+
+	if (*error != '\0' && (copy = strdup(error)) == NULL)
+		return RC_NOMEM;
+	free(e->last_error);
+	e->last_error = copy;
+	return RC_OK;
+}
+
+/* --- a try --------------------------------------------------------------- */
+
+enum rc
+effect_step_begin(
+    struct effect *e, const struct effect_try *try, struct step_time at)
+{
+	if (e->state != EFFECT_PENDING || e->attempts != try->attempts ||
+	    !e->has_turn || e->next_at > at.now)
+		return RC_LOST;
+	take_turn(e);
+	e->owner = try->owner;
+	e->attempts++;
+	e->updated_at = at.wall;
+	return RC_OK;
+}
+
+static bool
+may_end_try(
+    const struct effect *e, const struct effect_try *try, enum effect_state to)
+{
+	return e->state == EFFECT_PENDING && e->attempts == try->attempts &&
+	    (e->owner == 0 ? to == EFFECT_DELIVERED : e->owner == try->owner);
+}
+
+enum rc
+effect_step_end(struct effect *e, struct effect *first,
+    const struct effect_try *try, const struct effect_end *end,
+    struct step_time at)
+{
+	const bool delivered = end->state == EFFECT_DELIVERED;
+	const bool had_turn = is_tried(e) || e->has_turn;
+	enum rc rc = RC_OK;
+
+	assert(end->state != EFFECT_NONE);
+	if (!may_end_try(e, try, end->state))
+		return RC_LOST;
+	take_turn(e);
+	e->state = end->state;
+	e->owner = 0;
+	e->updated_at = at.wall;
+	if (end->state == EFFECT_PENDING)
+		set_turn(e, at.now + end->after);
+	if (had_turn)
+		pass_turn(e, first, at);
+	if (delivered) {
+		buf_free(&e->reference);
+		buf_init(&e->reference, end->reference_len);
+		rc = buf_add(&e->reference, end->reference, end->reference_len);
+	}
+	return rc == RC_OK ? set_try_error(e, delivered ? "" : end->last_error)
+			   : rc;
+}
+
+enum rc
+effect_step_free(struct effect *e, struct effect *first, struct step_time at)
+{
+	static const struct effect_end lost = {
+		.state = EFFECT_PENDING,
+		.last_error = "oncewrap was lost while it was tried",
+	};
+	const struct effect_try try = { e->attempts, e->owner };
+
+	return effect_step_end(e, first, &try, &lost, at);
+}
+
+/* --- for operators ------------------------------------------------------- */
+
+enum rc
+effect_step_retry(struct effect *e, struct effect *first, struct effect *holder,
+    struct step_time at)
+{
+	if (e->state == EFFECT_DELIVERED || is_tried(e))
+		return RC_LOST;
+	if (e->state == EFFECT_DEAD_LETTER)
+		e->attempts = 0;
+	e->state = EFFECT_PENDING;
+	e->updated_at = at.wall;
+	take_turn(e);
+	if (is_tried(first) || is_tried(holder))
+		return RC_OK;
+	if (holder != NULL)
+		take_turn(holder);
+	if (first != NULL)
+		take_turn(first);
+	set_turn(first != NULL && first->id < e->id ? first : e, at.now);
+	return RC_OK;
+}
+
+enum rc
+effect_step_drop(struct effect *e, struct effect *first, struct step_time at)
+{
+	if (is_tried(e))
+		return RC_LOST;
+	e->state = EFFECT_NONE;
+	if (e->has_turn)
+		pass_turn(e, first, at);
+	return RC_OK;
+}

@@ -12,7 +12,6 @@
 #include <fastcgi.h>
 
 #include "fcgi.h"
-#include "fcgi_client.h"
 
 /* A connection carries one request. */
 #define ID 1

@@ -13,7 +13,7 @@
 
 #include "limit.h"
 #include "media.h"
-#include "form_impl.h"
+#include "form.h"
 
 enum form_kind
 form_kind_of(const char *content_type)

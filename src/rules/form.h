@@ -76,4 +76,39 @@ enum form_event form_next(struct form *f);
 /* Decodes '+' and "%XX" in place; other '%' stay.  Returns the length. */
 size_t form_decode(char *s, size_t n);
 
+/* --- for form.c and form_multipart.c alone -------------------------------- */
+
+enum form_state {
+	STATE_BAD,
+	STATE_NO_MEMORY,
+	STATE_END,
+	/* urlencoded */
+	STATE_START, /* nothing was read yet */
+	STATE_NAME,
+	STATE_VALUE,
+	STATE_SEPARATOR, /* behind a field */
+	/* multipart */
+	STATE_PREAMBLE,
+	STATE_DELIMITED, /* behind a delimiter */
+	STATE_DASH,      /* behind a delimiter and '-' */
+	STATE_PADDING,   /* blanks behind a delimiter */
+	STATE_LINE_END,  /* behind the CR of a delimiter's line */
+	STATE_HEAD,
+	STATE_DATA,
+	STATE_EPILOGUE
+};
+
+/* Each sets the state, and returns the event.  why: static storage. */
+enum form_event form_bad(struct form *f, const char *why);
+enum form_event form_no_memory(struct form *f);
+
+/* Forgets the last field. */
+void form_begin_field(struct form *f);
+
+/* Gives the bytes up to end as data. */
+enum form_event form_give_data(struct form *f, const char *end);
+
+void form_multipart_init(struct form *f, const char *content_type);
+enum form_event form_multipart_next(struct form *f);
+
 #endif

@@ -15,7 +15,7 @@
 
 #include "limit.h"
 #include "media.h"
-#include "form_impl.h"
+#include "form.h"
 
 _Static_assert(
     sizeof(((struct form *)NULL)->delimiter) == 4 + LIMIT_FORM_BOUNDARY + 1,

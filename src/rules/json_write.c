@@ -8,7 +8,7 @@
 
 #include "utf8.h"
 
-#include "json_write.h"
+#include "json.h"
 
 void
 json_write_raw(struct json_write *o, const char *text)

@@ -15,7 +15,6 @@
 #include "limit.h"
 #include "media.h"
 #include "sealed.h"
-#include "key_value.h"
 #include "key_search.h"
 
 /* --- forms ------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 
 #include "buf.h"
 #include "limit.h"
-#include "key_value.h"
+#include "key_search.h"
 
 void
 key_value_refuse(struct key_value *v, enum key_verdict verdict)

@@ -16,8 +16,7 @@
 #include <string.h>
 
 #include "limit.h"
-#include "json_write.h"
-#include "problem_page.h"
+#include "json.h"
 
 #include "problem.h"
 

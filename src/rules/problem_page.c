@@ -12,7 +12,7 @@
 
 #include "html.h"
 
-#include "problem_page.h"
+#include "problem.h"
 
 static const char begin[] =
     "<!DOCTYPE html>\n"

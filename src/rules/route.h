@@ -34,4 +34,21 @@ route_guards(const struct conf_route *route, const struct request *request);
 uint64_t route_body_limit(const struct conf *conf,
     const struct conf_route *route, const struct request *request);
 
+enum age {
+	AGE_GOOD, /* or the route has no limit */
+	AGE_UNTOLD,
+	AGE_UNREADABLE, /* no date, or more than one */
+	AGE_OLD,
+	AGE_AHEAD /* further ahead than the oldest may be behind */
+};
+
+/* Judges the age that a request claims, by the route's request_timestamp and
+ * max_request_age.  wall is the clock's reading (ms). */
+enum age route_age(const struct conf_route *route,
+    const struct request *request, int64_t wall);
+
+/* What is wrong with the field, for the client: the end of a sentence that
+ * begins with the name of the field.  Not for AGE_GOOD. */
+const char *route_age_text(enum age age);
+
 #endif

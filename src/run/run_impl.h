@@ -12,7 +12,7 @@
 #include "child.h"
 #include "conf.h"
 #include "errlog.h"
-#include "fcgi_client.h"
+#include "fcgi.h"
 #include "outcome.h"
 
 struct run_spec;

@@ -1,7 +1,7 @@
 /*
  * The outbox: effects that are due, the tries that deliver them, and what
  * operators change.  A verb that changes an effect reads it and those of its
- * key that the change concerns, a function of effect_step.h changes them, and
+ * key that the change concerns, a function of effect.h changes them, and
  * each is written.
  *
  * An effect outlives its key until it is delivered, or an operator drops it; a

@@ -5,7 +5,7 @@
 #ifndef STORE_OUTBOX_H
 #define STORE_OUTBOX_H
 
-#include "effect_step.h"
+#include "effect.h"
 #include "store.h"
 
 /*

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fcgi_client.h"
+#include "fcgi.h"
 
 static void
 must(bool ok)

@@ -7,7 +7,6 @@
 #include "cases.h"
 
 #include "fcgi.h"
-#include "fcgi_client.h"
 #include "limit.h"
 
 /* What the responder's side makes of a request: "NAME=VALUE\n"..., the body. */

@@ -262,3 +262,99 @@ TEST(what_is_below_status_path_is_for_no_handler)
 	assert_false(route_is_admin(conf, "/jobs"));
 	conf_unref(conf);
 }
+
+/* --- the age of a request ------------------------------------------------ */
+
+/* 1994-11-06T08:49:37Z, and an hour. */
+#define NOW  INT64_C(784111777000)
+#define HOUR INT64_C(3600000)
+
+static const struct {
+	const char *name;
+	const char *values[2]; /* of the field; NULL: not there */
+	enum age age;
+} ages[] = {
+	{ "none", { NULL }, AGE_UNTOLD },
+	{ "empty", { "" }, AGE_UNREADABLE },
+	{ "now", { "Sun, 06 Nov 1994 08:49:37 GMT" }, AGE_GOOD },
+	{ "now, RFC 3339", { "1994-11-06T09:49:37+01:00" }, AGE_GOOD },
+	{ "an hour ago", { "1994-11-06T07:49:37Z" }, AGE_GOOD },
+	{ "a millisecond more", { "1994-11-06T07:49:36.999Z" }, AGE_OLD },
+	{ "a year ago", { "Sat, 06 Nov 1993 08:49:37 GMT" }, AGE_OLD },
+	{ "1970", { "1970-01-01T00:00:00Z" }, AGE_OLD },
+	{ "in an hour", { "1994-11-06T09:49:37Z" }, AGE_GOOD },
+	{ "a millisecond later", { "1994-11-06T09:49:37.001Z" }, AGE_AHEAD },
+	{ "9999", { "9999-12-31T23:59:59Z" }, AGE_AHEAD },
+	{ "seconds", { "784111777" }, AGE_UNREADABLE },
+	{ "no date", { "yesterday" }, AGE_UNREADABLE },
+	{ "joined", { "1994-11-06T08:49:37Z, 1994-11-06T08:49:37Z" },
+	    AGE_UNREADABLE },
+	{ "twice", { "1994-11-06T08:49:37Z", "1994-11-06T08:49:37Z" },
+	    AGE_UNREADABLE },
+};
+
+TEST(every_age)
+{
+	struct conf_route route;
+
+	memset(&route, 0, sizeof(route));
+	route.max_request_age = HOUR;
+	route.request_timestamp = "X-Sent-At";
+	for (size_t i = 0; i < COUNT(ages); i++) {
+		struct param params[] = { { "HTTP_DATE", "never" },
+			{ "HTTP_X_SENT_AT", ages[i].values[0] },
+			{ "HTTP_X_SENT_AT", ages[i].values[1] } };
+		struct request request;
+		enum age age;
+
+		memset(&request, 0, sizeof(request));
+		request.params = params;
+		request.nparams = 1;
+		while (request.nparams < 3 &&
+		    params[request.nparams].value != NULL)
+			request.nparams++;
+		age = route_age(&route, &request, NOW);
+		if (age != ages[i].age)
+			fail_msg("%s: %d", ages[i].name, (int)age);
+		if (age != AGE_GOOD)
+			assert_memory_equal(route_age_text(age), "is ", 3);
+	}
+}
+
+TEST(a_request_without_the_option_has_no_limit)
+{
+	struct conf_route route;
+	struct request request;
+
+	memset(&route, 0, sizeof(route));
+	memset(&request, 0, sizeof(request));
+	assert_int_equal(route_age(&route, &request, NOW), AGE_GOOD);
+	/* of a default that this route does without */
+	route.request_timestamp = "Date";
+	assert_int_equal(route_age(&route, &request, NOW), AGE_GOOD);
+}
+
+/* --- parameters ---------------------------------------------------------- */
+
+TEST(parameters_last_one_and_count)
+{
+	static const struct param params[] = {
+		{ "A", "1" },
+		{ "B", "" },
+		{ "A", "2" },
+		{ "a", "3" },
+	};
+	struct request r = { .params = params, .nparams = COUNT(params) };
+
+	assert_string_equal(request_param(&r, "A"), "2");
+	assert_string_equal(request_param(&r, "B"), "");
+	assert_string_equal(request_param(&r, "a"), "3");
+	assert_null(request_param(&r, "C"));
+	assert_int_equal(request_count(&r, "A"), 2);
+	assert_int_equal(request_count(&r, "B"), 1);
+	assert_int_equal(request_count(&r, "C"), 0);
+	r.params = NULL;
+	r.nparams = 0;
+	assert_null(request_param(&r, "A"));
+	assert_int_equal(request_count(&r, "A"), 0);
+}

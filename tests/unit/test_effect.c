@@ -1,12 +1,12 @@
 /*
- * effect_step: each change of an effect, from each kind of row; and who has the
+ * effect: each change of an effect, from each kind of row; and who has the
  * turn after it.
  */
 #include "config.h"
 
 #include "cases.h"
 
-#include "effect_step.h"
+#include "effect.h"
 
 #define NOW 100000
 
