@@ -4,6 +4,7 @@
 #ifndef ONCECTL_H
 #define ONCECTL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -163,6 +164,10 @@ int oncectl_fail(const struct oncectl *ctl, enum rc rc);
  * command that tells. */
 int
 oncectl_change_failed(const struct oncectl *ctl, enum rc rc, const char *where);
+
+/* Catches SIGINT and SIGTERM: the first one sets the result, the second one
+ * kills.  kept: no further one does, and SIGHUP is one of them. */
+const atomic_bool *oncectl_stop(bool kept);
 
 /* An act that the store was asked for; what is not named is left out. */
 struct oncectl_act {

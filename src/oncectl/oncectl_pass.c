@@ -16,8 +16,7 @@
 #include "oncectl.h"
 #include "oncectl_print.h"
 
-/* Set by SIGINT and SIGTERM: a pass ends between two batches, or between two
- * tries. */
+/* A pass ends between two batches, or between two tries. */
 static atomic_bool stop;
 
 static void
@@ -27,17 +26,18 @@ pass_on_signal(int number)
 	atomic_store(&stop, true);
 }
 
-static void
-begin_pass(void)
+const atomic_bool *
+oncectl_stop(bool kept)
 {
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction sa;
 
 	memset(&sa, 0, sizeof(sa));
 	sa.sa_handler = pass_on_signal;
-	sa.sa_flags = SA_RESTART | SA_RESETHAND; /* the second one kills */
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	log_set_level(LOG_INFO);
+	sa.sa_flags = SA_RESTART | (kept ? 0 : (int)SA_RESETHAND);
+	for (size_t i = 0; i < (kept ? 3U : 2U); i++)
+		sigaction(signals[i], &sa, NULL);
+	return &stop;
 }
 
 static int
@@ -126,10 +126,11 @@ oncectl_sweep(struct oncectl *ctl)
 int
 oncectl_reap(struct oncectl *ctl)
 {
-	struct maintenance_pass pass = { .stop = &stop, .until = INT64_MAX };
+	struct maintenance_pass pass = { .stop = oncectl_stop(false),
+		.until = INT64_MAX };
 	enum rc rc;
 
-	begin_pass();
+	log_set_level(LOG_INFO);
 	rc = maintenance_expire(ctl->store, &pass);
 	return end_pass(ctl, rc, "past their retention", pass.n);
 }
@@ -145,7 +146,7 @@ oncectl_reconcile(struct oncectl *ctl)
 		warnx("reconcile: needs a configuration: -f");
 		return ONCECTL_USAGE;
 	}
-	begin_pass();
-	rc = reconcile_all(ctl->store, ctl->conf, &stop, &n);
+	log_set_level(LOG_INFO);
+	rc = reconcile_all(ctl->store, ctl->conf, oncectl_stop(false), &n);
 	return end_pass(ctl, rc, "tried", n);
 }

@@ -5,6 +5,7 @@
 
 #include <err.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,6 +52,20 @@ was_done(const struct oncectl *ctl, enum rc rc, const char *why)
 	return rc == RC_OK;
 }
 
+/* Has the store accept something, and says what follows. */
+static int
+was_accepted(struct oncectl *ctl,
+    enum rc (*accept)(struct store *, char *why, size_t size),
+    const char *sentence)
+{
+	char why[1024];
+
+	if (!was_done(ctl, accept(ctl->store, why, sizeof(why)), why))
+		return ONCECTL_REFUSED;
+	puts(sentence);
+	return ONCECTL_DONE;
+}
+
 int
 oncectl_init(struct oncectl *ctl)
 {
@@ -80,17 +95,13 @@ oncectl_accept_loss(struct oncectl *ctl)
 {
 	const struct store_module *module = module_for(
 	    ctl, "with an SQLite database, oncewrap goes on after a restart");
-	char why[1024];
 
 	if (module == NULL)
 		return ONCECTL_REFUSED;
-	if (!was_done(
-		ctl, module->accept_loss(ctl->store, why, sizeof(why)), why))
-		return ONCECTL_REFUSED;
-	puts("accepted: daemons that wait go on within a fifth of "
-	     "owner_timeout, and nothing changes for the others; only their "
-	     "logs and health tell whether one waits (store-went-back)");
-	return ONCECTL_DONE;
+	return was_accepted(ctl, module->accept_loss,
+	    "accepted: daemons that wait go on within a fifth of "
+	    "owner_timeout, and nothing changes for the others; only their "
+	    "logs and health tell whether one waits (store-went-back)");
 }
 
 int
@@ -98,16 +109,12 @@ oncectl_accept_clock(struct oncectl *ctl)
 {
 	const struct store_module *module = module_for(ctl,
 	    "with an SQLite database, time does not follow the wall clock");
-	char why[1024];
 
 	if (module == NULL)
 		return ONCECTL_REFUSED;
-	if (!was_done(
-		ctl, module->accept_clock(ctl->store, why, sizeof(why)), why))
-		return ONCECTL_REFUSED;
-	puts("accepted: the store's time follows the server's clock; daemons "
-	     "notice within a fifth of owner_timeout, and within a minute");
-	return ONCECTL_DONE;
+	return was_accepted(ctl, module->accept_clock,
+	    "accepted: the store's time follows the server's clock; daemons "
+	    "notice within a fifth of owner_timeout, and within a minute");
 }
 
 /* Opens the target; NULL, with a message. */
@@ -130,35 +137,40 @@ open_target(struct oncectl *ctl, const struct store_module *module)
 	return NULL;
 }
 
-static void
-print_part(const char *before, int64_t n, const char *one, const char *many)
-{
-	printf("%s%" PRId64 " %s", before, n, PLURAL(n, one, many));
-}
-
-static void
-print_transfer(const struct oncectl *ctl, const struct store_transfer *n)
-{
-	cJSON *o;
-
-	if (!ctl->json) {
-		print_part("copied and compared: ", n->keys, "key", "keys");
-		print_part(" with ", n->answer_bytes, "byte of answers",
-		    "bytes of answers");
-		print_part(", ", n->requests, "request", "requests");
-		print_part(", ", n->outputs, "output", "outputs");
-		print_part("; ", n->effects, "effect", "effects");
-		print_part(" with ", n->payload_bytes, "byte\n", "bytes\n");
-		return;
+/* What was copied: its name in JSON, and what stands before and behind it. */
+#define PART(member, before, one, many)                     \
+	{                                                   \
+#member, before, one, many,                 \
+		    offsetof(struct store_transfer, member) \
 	}
-	o = oncectl_print_object();
-	oncectl_print_json_number(o, "keys", n->keys);
-	oncectl_print_json_number(o, "answer_bytes", n->answer_bytes);
-	oncectl_print_json_number(o, "requests", n->requests);
-	oncectl_print_json_number(o, "outputs", n->outputs);
-	oncectl_print_json_number(o, "effects", n->effects);
-	oncectl_print_json_number(o, "payload_bytes", n->payload_bytes);
-	oncectl_print_json(o);
+static const struct {
+	const char *member, *before, *one, *many;
+	size_t offset;
+} parts[] = {
+	PART(keys, "copied and compared: ", "key", "keys"),
+	PART(answer_bytes, " with ", "byte of answers", "bytes of answers"),
+	PART(requests, ", ", "request", "requests"),
+	PART(outputs, ", ", "output", "outputs"),
+	PART(effects, "; ", "effect", "effects"),
+	PART(payload_bytes, " with ", "byte\n", "bytes\n"),
+};
+
+static void
+print_transfer(const struct oncectl *ctl, const struct store_transfer *sums)
+{
+	cJSON *o = ctl->json ? oncectl_print_object() : NULL;
+	int64_t n;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		n = *(const int64_t *)((const char *)sums + parts[i].offset);
+		if (o != NULL)
+			oncectl_print_json_number(o, parts[i].member, n);
+		else
+			printf("%s%" PRId64 " %s", parts[i].before, n,
+			    PLURAL(n, parts[i].one, parts[i].many));
+	}
+	if (o != NULL)
+		oncectl_print_json(o);
 }
 
 /* A target that is no URI is shown, unless it may hold a password. */

@@ -192,38 +192,14 @@ only_row(const struct oncectl *ctl, const struct store_filter *filter,
 	return only;
 }
 
-/* Whether the KEY alone names a key. */
-static bool
-is_elsewhere(const struct oncectl *ctl, const struct store_filter *narrow)
-{
-	struct store_filter filter = { .key = narrow->key };
-	struct store_cursor *cursor = NULL;
-	struct record row;
-	bool found;
-
-	if (filter.key == NULL ||
-	    (narrow->scope == NULL && narrow->path == NULL))
-		return false;
-	found = store_list(ctl->store, &filter, &cursor) == RC_OK &&
-	    store_list_next(cursor, &row) == RC_OK;
-	if (found)
-		record_free(&row);
-	store_list_free(cursor);
-	return found;
-}
-
 /* Why no key has that Reference. */
 static const char *
 instance_text(enum store_instance kind)
 {
-	switch (kind) {
-	case STORE_INSTANCE_NONE:
+	if (kind == STORE_INSTANCE_NONE)
 		return "that is no Reference: urn:uuid: and a UUID";
-	case STORE_INSTANCE_FOREIGN:
+	if (kind == STORE_INSTANCE_FOREIGN)
 		return "of a request without a key, or of another store";
-	case STORE_INSTANCE_OURS:
-		break;
-	}
 	return "of a request with a key that is not here: it was refused "
 	       "before anything ran, or its key is past its retention, or "
 	       "was forgotten";
@@ -247,14 +223,11 @@ row_is_not_there(
 		      "can be said of it; \"oncectl doctor\" counts such rows",
 		    ctl->database, name);
 	else
-		warnx("%s: %s: no such key%s%s%s%s%s", ctl->database, name,
+		warnx("%s: %s: no such key%s%s%s%s", ctl->database, name,
 		    filter->path != NULL ? " on path " : "",
 		    filter->path != NULL ? filter->path : "",
 		    filter->scope != NULL ? " of scope " : "",
-		    filter->scope != NULL ? filter->scope : "",
-		    is_elsewhere(ctl, filter)
-			? ", but elsewhere: leave out --scope and --path"
-			: "");
+		    filter->scope != NULL ? filter->scope : "");
 	free(name);
 }
 

@@ -6,7 +6,6 @@
 #include <err.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,31 +244,6 @@ oncectl_metrics(struct oncectl *ctl)
 
 /* --- backup --------------------------------------------------------------- */
 
-/* Set by SIGINT, SIGTERM and SIGHUP: the copy is given up. */
-static atomic_bool stop;
-
-static void
-backup_on_signal(int number)
-{
-	(void)number;
-	atomic_store(&stop, true);
-}
-
-static void
-backup_catch_signals(void)
-{
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction sa;
-
-	memset(&sa, 0, sizeof(sa));
-	sa.sa_handler = backup_on_signal;
-	sa.sa_flags = SA_RESTART;
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaction(signals[i], &sa, NULL);
-	/* Then a limit of the file size is an error of write(2). */
-	(void)signal(SIGXFSZ, SIG_IGN);
-}
-
 int
 oncectl_backup(struct oncectl *ctl)
 {
@@ -286,11 +260,12 @@ oncectl_backup(struct oncectl *ctl)
 	memset(&what, 0, sizeof(what));
 	what.file = ctl->arg[0];
 	what.replace = (ctl->given & ONCECTL_YES) != 0;
-	what.stop = &stop;
+	what.stop = oncectl_stop(true);
 	/* A quarter is left for what is written until the daemon can reset
 	 * its log. */
 	what.max_log = ctl->conf->max_wal / 4 * 3;
-	backup_catch_signals();
+	/* Then a limit of the file size is an error of write(2). */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	rc = store_backup(ctl->store, &what, &copied, why, sizeof(why));
 	if (rc != RC_OK) {
 		warnx("backup: %s", why);

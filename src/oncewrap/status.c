@@ -16,6 +16,7 @@
 #include "date.h"
 #include "decide.h"
 #include "fault.h"
+#include "html.h"
 #include "limit.h"
 #include "log.h"
 #include "prefer.h"
@@ -143,31 +144,13 @@ add_retry_after(struct response *response, enum record_state state)
 
 /* --- 202 ---------------------------------------------------------------- */
 
-/* A path as part of a URI: RFC 3986, section 3.3. */
-static enum rc
-add_path(struct buf *out, const char *path)
-{
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "abcdefghijklmnopqrstuvwxyz0123456789"
-				    "-._~!$&'()*+,;=:@/";
-	enum rc rc = RC_OK;
-
-	for (; *path != '\0' && rc == RC_OK; path++) {
-		if (strchr(plain, *path) != NULL)
-			rc = buf_addc(out, *path);
-		else
-			rc = buf_addf(out, "%%%02X", (unsigned char)*path);
-	}
-	return rc;
-}
-
 static void
 add_location(struct response *response, const char *base, const char *resource)
 {
 	struct buf uri;
 
 	buf_init(&uri, LIMIT_HEAD);
-	if (add_path(&uri, base) == RC_OK &&
+	if (html_query(&uri, base) == RC_OK &&
 	    buf_addf(&uri, "/%s", resource) == RC_OK)
 		(void)response_add(response, "Location", uri.data);
 	buf_free(&uri);
@@ -306,8 +289,7 @@ show_result(struct store *store, const struct conf *conf,
 	const struct record *record = &view->record;
 	enum rc rc;
 
-	switch (view->decision) {
-	case DECIDE_REPLAY:
+	if (view->decision == DECIDE_REPLAY) {
 		rc = respond_fetch(
 		    store, &identity, record, &view->inline_answer, answer);
 		if (rc == RC_OK)
@@ -315,25 +297,16 @@ show_result(struct store *store, const struct conf *conf,
 			    route_find(conf, view->status.path), record,
 			    answer);
 		return rc;
-	case DECIDE_NOT_KEPT:
+	}
+	if (view->decision == DECIDE_NOT_KEPT) {
 		rc = store_make_durable(store, record);
 		if (rc == RC_OK)
 			respond_not_kept(answer, record, conf, rq);
 		return rc;
-	case DECIDE_GONE:
+	}
+	if (view->decision == DECIDE_GONE) {
 		respond_refuse(answer, PROBLEM_KEY_EXPIRED, NULL, conf, rq);
 		return RC_OK;
-	case DECIDE_RUN:
-	case DECIDE_BUSY:
-	case DECIDE_UNKNOWN:
-	case DECIDE_OF_ANOTHER:
-	case DECIDE_MISMATCH:
-	case DECIDE_OLD:
-	case DECIDE_CROWDED:
-	case DECIDE_OPEN:
-	case DECIDE_NO_ROOM:
-	case DECIDE_FULL:
-		break;
 	}
 	show_no_result(conf, rq, view, answer);
 	return RC_OK;

@@ -95,7 +95,7 @@ struct store_backup {
 	/* gives up when the write-ahead log, which cannot be reset meanwhile,
 	 * becomes longer (bytes) */
 	uint64_t max_log;
-	atomic_bool *stop; /* gives up when it is set; NULL: never */
+	const atomic_bool *stop; /* gives up when it is set; NULL: never */
 };
 
 struct store_copied {
