@@ -35,8 +35,8 @@ enum lock_rank {
 	 * PostgreSQL: the owners that were seen and late outcomes
 	 * (postgres_impl.h), or the slots of connections (txn_impl.h) */
 	LOCK_STORE,
-	/* the queue of writes, their health, and the generations of settlements
-	 * and of work (committer_impl.h, postgres_news.h) */
+	/* the queue of writes and their health (committer_impl.h), or the
+	 * generations of settlements and of work (store_news.h) */
 	LOCK_COMMITTER,
 	/* what limits refused in the last minute (refused.c) */
 	LOCK_REFUSED,

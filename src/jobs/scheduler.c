@@ -207,8 +207,7 @@ shares_work(const struct scheduler *s, const struct conf *conf)
 static void
 read_watch(struct scheduler *s)
 {
-	enum rc rc =
-	    s->watch != -1 ? store_watch_read(s->store, s->watch) : RC_NOTFOUND;
+	enum rc rc = s->watch != -1 ? store_watch_read(s->watch) : RC_NOTFOUND;
 
 	if (rc == RC_LOST) {
 		close(s->watch);

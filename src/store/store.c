@@ -10,7 +10,7 @@
 static const struct store_ops *
 ops_of(const struct store *store)
 {
-	return ((const struct store_base *)(const void *)store)->ops;
+	return store_base_of(store)->ops;
 }
 
 /* clang-format off */
@@ -31,6 +31,24 @@ STORE_VALUE_OPS(X)
 STORE_VOID_OPS(X)
 #undef X
 /* clang-format on */
+
+const unsigned char *
+store_secret(const struct store *s)
+{
+	return store_base_of(s)->secret;
+}
+
+const char *
+store_database(const struct store *s)
+{
+	return store_base_of(s)->database;
+}
+
+const char *
+store_folder(const struct store *s)
+{
+	return store_base_of(s)->folder;
+}
 
 enum rc
 store_open(struct store **store, const struct store_options *options, char *err,

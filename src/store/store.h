@@ -411,7 +411,7 @@ void store_news_to(struct store *s, int fd);
  * tells nothing any more.
  */
 int store_watch(const struct store *store);
-enum rc store_watch_read(const struct store *s, int fd);
+enum rc store_watch_read(int fd);
 
 /* Adds and removes topics that a handler may name. */
 enum rc store_topics(struct store *s, char *const *add, size_t nadd,

@@ -15,24 +15,18 @@
 #include "attempt_lock.h"
 #include "uuid.h"
 
-static struct store_base *
-base_of(struct store *store)
-{
-	return (struct store_base *)(void *)store;
-}
-
 /* What the names of the files begin with. */
 static const char *
 local(const struct store *store)
 {
-	return ((const struct store_base *)(const void *)store)->local;
+	return store_base_of(store)->local;
 }
 
 /* Remembers the result for health. */
 static enum rc
 made(struct store *store, enum rc rc)
 {
-	atomic_store(&base_of(store)->attempts, (int)rc);
+	atomic_store(&store_base(store)->attempts, (int)rc);
 	return rc;
 }
 
@@ -40,7 +34,7 @@ enum rc
 store_attempt_check(struct store *store)
 {
 	struct store_attempt at;
-	enum rc rc = (enum rc)atomic_load(&base_of(store)->attempts);
+	enum rc rc = (enum rc)atomic_load(&store_base(store)->attempts);
 
 	if (rc == RC_OK)
 		return rc;
@@ -61,7 +55,7 @@ store_attempt_lock(struct store *store, struct store_attempt *at)
 	at->fd = at->note = -1;
 	if ((rc = store_liveness(store, &liveness)) != RC_OK)
 		return rc;
-	at->file = base_of(store)->host;
+	at->file = store_base(store)->host;
 	rc = attempt_lock_new(local(store), liveness_self(liveness), &at->fd,
 	    &at->note, &at->lock);
 	FAULT(ATTEMPT_MADE);
@@ -99,7 +93,7 @@ store_process_lock(struct store *store, struct store_attempt *at,
 	at->fd = at->note = -1;
 	if ((rc = store_liveness(store, &liveness)) != RC_OK)
 		return rc;
-	at->file = base_of(store)->host;
+	at->file = store_base(store)->host;
 	uuid_digits(token);
 	rc = attempt_lock_process_new(local(store), liveness_self(liveness),
 	    token, &at->fd, &at->note, &at->lock);
@@ -148,7 +142,7 @@ store_attempt_gone(struct store *store, const struct store_attempt *at)
 
 	/* Of another host's processes nothing is known here. */
 	if (store_liveness(store, &liveness) != RC_OK ||
-	    at->file != base_of(store)->host)
+	    at->file != store_base(store)->host)
 		return false;
 	/* Usually a process still holds the lock, and that is a cheap test. */
 	if (attempt_lock_is_held(local(store), at->lock))
@@ -168,7 +162,7 @@ store_attempt_process(struct store *store, const struct store_attempt *at)
 	pid_t pid;
 
 	if (store_liveness(store, &liveness) != RC_OK ||
-	    at->file != base_of(store)->host || process_list(&list) != RC_OK)
+	    at->file != store_base(store)->host || process_list(&list) != RC_OK)
 		return 0;
 	pid = attempt_lock_process(local(store), at->lock, list);
 	process_list_free(list);

@@ -22,12 +22,6 @@
 #define WAS "isdz"
 #define SET "sd?izosi"
 
-static struct store_base *
-effects_base(struct store *s)
-{
-	return (struct store_base *)(void *)s;
-}
-
 /* --- which is next -------------------------------------------------------- */
 
 struct next {
@@ -67,7 +61,7 @@ store_effect_next(
 	struct next n = {
 		.next = {
 			.body = next_run,
-			.lost = &effects_base(s)->effects_lost,
+			.lost = &store_base(s)->effects_lost,
 		},
 		.s = s,
 		.topic = topic,
@@ -355,7 +349,7 @@ store_effect_begin(struct store *s, struct effect *effect)
 			b.id, effect->attempts + 1, b.try.owner });
 		rc = RC_IO;
 	}
-	store_next_taken(&effects_base(s)->effects_lost, rc);
+	store_next_taken(&store_base(s)->effects_lost, rc);
 	if (rc == RC_OK)
 		effect->attempts++;
 	return rc;

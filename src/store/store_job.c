@@ -11,12 +11,6 @@
 #include "store_next.h"
 #include "uuid.h"
 
-static struct store_base *
-job_base(struct store *s)
-{
-	return (struct store_base *)(void *)s;
-}
-
 /* --- which is next -------------------------------------------------------- */
 
 struct job_next {
@@ -51,8 +45,8 @@ store_job_next(struct store *s, struct record *job)
 {
 	struct job_next n = {
 		.next = { .body = job_next_run,
-		    .lost = &job_base(s)->jobs_lost },
-		.from = job_base(s)->queued_from,
+		    .lost = &store_base(s)->jobs_lost },
+		.from = store_base(s)->queued_from,
 		.job = job,
 	};
 	enum rc rc;
@@ -148,6 +142,6 @@ store_job_start(struct store *s, const struct record *job,
 		    &(struct tx_undo){ job->id, job->attempt + 1, st.owner });
 		rc = RC_IO;
 	}
-	store_next_taken(&job_base(s)->jobs_lost, rc);
+	store_next_taken(&store_base(s)->jobs_lost, rc);
 	return rc;
 }

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "liveness.h"
+#include "store_news.h"
 #include "store_operator.h"
 #include "tx.h"
 
@@ -67,7 +68,6 @@ struct store_tally {
 	    (s, w, n)) \
 	X(enum rc, sizes, (struct store *s, int64_t *database, \
 	    int64_t *wal), (s, database, wal)) \
-	X(const unsigned char *, secret, (const struct store *s), (s)) \
 	X(int64_t, now, (const struct store *s), (s)) \
 	X(int64_t, wall, (const struct store *s, int64_t store_time), \
 	    (s, store_time)) \
@@ -90,8 +90,6 @@ struct store_tally {
 	    struct store_outcome **outcome), (s, o, outcome)) \
 	X(enum rc, make_durable, (struct store *s, \
 	    const struct record *record), (s, record)) \
-	X(bool, wait, (struct store *s, uint64_t *generation, \
-	    int64_t until_mono), (s, generation, until_mono)) \
 	X(enum rc, recover, (struct store *s, int limit, \
 	    struct store_change *changes, int *n), (s, limit, changes, n)) \
 	X(enum rc, lost_owners, (struct store *s, int64_t after, \
@@ -99,13 +97,7 @@ struct store_tally {
 	    (s, after, gone, max, n)) \
 	X(bool, owner_gone, (struct store *s, int64_t owner, \
 	    struct store_gone *gone), (s, owner, gone)) \
-	X(bool, wait_work, (struct store *s, uint64_t *generation, \
-	    int64_t until_mono), (s, generation, until_mono)) \
-	X(int, watch, (const struct store *s), (s)) \
-	X(enum rc, watch_read, (const struct store *s, int fd), (s, fd)) \
 	X(int64_t, alone, (struct store *s), (s)) \
-	X(const char *, database, (const struct store *s), (s)) \
-	X(const char *, folder, (const struct store *s), (s)) \
 	X(const char *, why, (struct store *s, enum rc rc, char *out, \
 	    size_t size), (s, rc, out, size)) \
 	X(enum rc, due, (struct store *s, int64_t after, \
@@ -127,8 +119,6 @@ struct store_tally {
 #define STORE_VOID_OPS(X) \
 	X(void, tx_undo, (struct store *s, tx_body *undo, \
 	    const struct tx_undo *what), (s, undo, what)) \
-	X(void, wake, (struct store *s), (s)) \
-	X(void, news_to, (struct store *s, int fd), (s, fd)) \
 	X(void, share_files, (struct store *s), (s)) \
 	X(void, share_begin, (struct store *s, struct store_sharer *sharer), \
 	    (s, sharer)) \
@@ -149,6 +139,10 @@ struct store_ops {
 /* The struct of every store begins with this. */
 struct store_base {
 	const struct store_ops *ops;
+	const unsigned char *secret;
+	const char *database, *folder; /* store_database(), store_folder() */
+	const char *file; /* the database's; NULL: it is on a server */
+	struct store_news news;
 	/* the files about this host's processes have names that begin so: see
 	 * attempt_lock.h and liveness.h */
 	const char *local;
@@ -163,6 +157,18 @@ struct store_base {
 	 * earlier time (store time). */
 	_Atomic int64_t leases_from, queued_from;
 };
+
+static inline struct store_base *
+store_base(struct store *s)
+{
+	return (struct store_base *)(void *)s;
+}
+
+static inline const struct store_base *
+store_base_of(const struct store *s)
+{
+	return (const struct store_base *)(const void *)s;
+}
 
 /*
  * A transaction that reads, and sees one state of the store; or, without that

@@ -216,7 +216,7 @@ recover_owners(struct store *s, const struct store_gone *gone, size_t ngone,
 {
 	struct recover r = {
 		.s = s,
-		.base = (const struct store_base *)(const void *)s,
+		.base = store_base(s),
 		.gone = gone,
 		.ngone = ngone,
 	};
@@ -256,7 +256,7 @@ store_recover_key(struct store *s, int64_t id, int64_t owner,
 	struct store_gone gone;
 	struct recover r = {
 		.s = s,
-		.base = (const struct store_base *)(const void *)s,
+		.base = store_base(s),
 		.gone = &gone,
 		.ngone = 1,
 		.only = id,

@@ -196,7 +196,7 @@ store_crowds(struct store *s, struct crowds *c)
 static struct store_tally *
 tally_of(struct store *s)
 {
-	return &((struct store_base *)(void *)s)->tally;
+	return &store_base(s)->tally;
 }
 
 /* Those of the last complete tally; false: there is none yet. */
@@ -288,7 +288,7 @@ store_gauges(struct store *s, struct metrics_gauges *g)
 	enum rc rc;
 
 	gauges_unknown(g);
-	c.leases_from = ((struct store_base *)(void *)s)->leases_from;
+	c.leases_from = store_base(s)->leases_from;
 	if ((rc = store_tx_read(s, gauges_run, &c)) != RC_OK)
 		return rc;
 	*gauges_of(g, RECORD_IN_PROGRESS) = c.running;

@@ -271,9 +271,11 @@ open_server(struct store **out, const struct store_options *o, char *err,
 	s->full = o->durability == CONF_DURABILITY_FULL;
 	lock_init(&s->lock, LOCK_STORE);
 	lock_cond_init(&s->beat);
-	postgres_news_init(&s->news);
+	store_news_init(&s->base.news);
+	s->base.secret = s->secret;
 	if ((rc = txn_open(&s->pool, &to, err, errsize)) != RC_OK)
 		return rc;
+	s->base.database = txn_database(s->pool);
 	rc = postgres_check_server(s, err, errsize);
 	if (rc == RC_TIMEOUT || rc == RC_BUSY || !postgres_is_pooled(s))
 		return rc;
@@ -335,23 +337,11 @@ postgres_close(struct store *s)
 	liveness_close(s->liveness);
 	postgres_watched_free(s->watched);
 	postgres_host_free(&s->host);
-	postgres_news_destroy(&s->news);
+	store_news_destroy(&s->base.news);
 	pthread_cond_destroy(&s->beat);
 	postgres_spec_free(s);
 	lock_destroy(&s->lock);
 	free(s);
-}
-
-const unsigned char *
-postgres_secret(const struct store *s)
-{
-	return s->secret;
-}
-
-const char *
-postgres_database(const struct store *s)
-{
-	return txn_database(s->pool);
 }
 
 void
@@ -382,49 +372,6 @@ postgres_why(struct store *s, enum rc rc, char *out, size_t size)
 	if (rc == RC_BUSY || rc == RC_TIMEOUT || rc == RC_PENDING)
 		postgres_tell_standby(s, out, size);
 	return out;
-}
-
-/* --- waiting -------------------------------------------------------------- */
-
-bool
-postgres_wait(struct store *s, uint64_t *generation, int64_t until_mono)
-{
-	return postgres_news_wait(&s->news, generation, until_mono);
-}
-
-bool
-postgres_wait_work(struct store *s, uint64_t *generation, int64_t until_mono)
-{
-	return postgres_news_wait_work(&s->news, generation, until_mono);
-}
-
-void
-postgres_wake(struct store *s)
-{
-	postgres_news_made(&s->news);
-}
-
-void
-postgres_news_to(struct store *s, int fd)
-{
-	postgres_news_fd(&s->news, fd);
-}
-
-/* A connection tells nothing of what others commit: work is found by
- * polling. */
-int
-postgres_watch(const struct store *s)
-{
-	(void)s;
-	return -1;
-}
-
-enum rc
-postgres_watch_read(const struct store *s, int fd)
-{
-	(void)s;
-	(void)fd;
-	return RC_LOST;
 }
 
 /* --- handlers that share the database ------------------------------------ */

@@ -143,7 +143,7 @@ postgres_clock_judged(struct store *s, const struct postgres_clock *c)
 		log_event(LOG_INFO, "store-clock-followed", NULL,
 		    LOG_S("database", txn_database(s->pool)));
 	if (s->stands == 0 && stood)
-		postgres_news_made(&s->news);
+		store_news_made(&s->base.news);
 }
 
 /* --- operators ------------------------------------------------------------ */

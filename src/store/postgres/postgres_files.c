@@ -16,6 +16,7 @@ open_host(struct store *s, char *err, size_t errsize)
 
 	rc = postgres_host_open(&s->host, &store, s->keeper, err, errsize);
 	s->base.local = rc == RC_OK ? s->host.local : NULL;
+	s->base.folder = s->host.folder;
 	return rc;
 }
 
@@ -67,10 +68,4 @@ postgres_liveness(struct store *s, struct liveness **out)
 	if (rc != RC_OK)
 		txn_remember(s->pool, why);
 	return rc;
-}
-
-const char *
-postgres_folder(const struct store *s)
-{
-	return s->host.folder;
 }

@@ -11,7 +11,6 @@
 #include "lock.h"
 #include "postgres.h"
 #include "postgres_host.h"
-#include "postgres_news.h"
 #include "store_module.h"
 
 #include "txn.h"
@@ -54,7 +53,6 @@ struct store {
 	struct store_base base;
 	struct txn_pool *pool;
 	struct postgres_host host;
-	struct postgres_news news;
 	unsigned char secret[SCOPE_SECRET_LEN];
 	char catalog[TXN_NAME_SIZE]; /* what the server calls the database */
 	char schema[TXN_NAME_SIZE];

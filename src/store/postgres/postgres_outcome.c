@@ -80,10 +80,10 @@ postgres_outcome_try(struct store *s, struct postgres_outcome *o)
 		o->unsure = true;
 	if (rc != RC_OK)
 		return rc;
-	postgres_news_ended(&s->news);
+	store_news_ended(&s->base.news);
 	if (o->change.outcome.requeue >= 0 || s->shared ||
 	    (o->did & TX_WORK) != 0)
-		postgres_news_made(&s->news);
+		store_news_made(&s->base.news);
 	return rc;
 }
 

@@ -321,9 +321,9 @@ postgres_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
 		return rc;
 	rc = postgres_write(store, run_writer, &s);
 	if (rc == RC_OK && (s.did & TX_ENDED) != 0)
-		postgres_news_ended(&store->news);
+		store_news_ended(&store->base.news);
 	if (rc == RC_OK && (s.did & TX_WORK) != 0)
-		postgres_news_made(&store->news);
+		store_news_made(&store->base.news);
 	return rc;
 }
 

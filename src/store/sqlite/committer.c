@@ -39,15 +39,11 @@ committer_start(struct committer **out, const struct committer_options *o)
 	c->busy_timeout = o->busy_timeout;
 	c->max_wal = o->max_wal;
 	c->max_waiting = o->max_waiting;
-	c->generation = 1;
-	c->work_generation = 1;
-	c->news_fd = -1;
+	c->news = o->news;
 	write_list_init(&c->queue);
 	write_list_init(&c->later);
 	lock_init(&c->lock, LOCK_COMMITTER);
 	lock_cond_init(&c->work);
-	lock_cond_init(&c->ended);
-	lock_cond_init(&c->news);
 
 	error = thread_start(
 	    &c->thread, "committer", THREAD_STACK, committer_thread, c);
@@ -55,8 +51,6 @@ committer_start(struct committer **out, const struct committer_options *o)
 		log_event(LOG_ERROR, "store-error", NULL,
 		    LOG_S("message", "no thread"), LOG_I("errno", error));
 		pthread_cond_destroy(&c->work);
-		pthread_cond_destroy(&c->ended);
-		pthread_cond_destroy(&c->news);
 		lock_destroy(&c->lock);
 		free(c);
 		return RC_NOMEM;
@@ -77,8 +71,6 @@ committer_stop(struct committer *c)
 	pthread_join(c->thread, NULL);
 	assert(c->queue.first == NULL && c->later.first == NULL);
 	pthread_cond_destroy(&c->work);
-	pthread_cond_destroy(&c->ended);
-	pthread_cond_destroy(&c->news);
 	lock_destroy(&c->lock);
 	free(c);
 }
@@ -183,65 +175,4 @@ committer_do(struct committer *c, struct write *w)
 	if (rc != RC_PENDING)
 		sem_destroy(&w->wake);
 	return rc;
-}
-
-bool
-committer_wait_work(struct committer *c, uint64_t *generation, int64_t until)
-{
-	bool news;
-
-	lock_take(&c->lock);
-	while (c->work_generation == *generation)
-		if (!lock_wait(&c->lock, &c->news, until))
-			break;
-	news = c->work_generation != *generation;
-	*generation = c->work_generation;
-	lock_give(&c->lock);
-	return news;
-}
-
-void
-committer_news(struct committer *c)
-{
-	const uint64_t one = 1;
-
-	c->work_generation++;
-	pthread_cond_broadcast(&c->news);
-	if (c->news_fd != -1 && write(c->news_fd, &one, sizeof(one)) == -1)
-		assert(errno == EAGAIN); /* it is readable already */
-}
-
-void
-committer_wake(struct committer *c)
-{
-	lock_take(&c->lock);
-	committer_news(c);
-	lock_give(&c->lock);
-}
-
-void
-committer_news_to(struct committer *c, int fd)
-{
-	lock_take(&c->lock);
-	c->news_fd = fd;
-	lock_give(&c->lock);
-}
-
-bool
-committer_wait(struct committer *c, uint64_t *generation, int64_t until)
-{
-	/* Ends of runs by other processes are found by polling. */
-	int64_t now = clock_mono(), look = now + 100;
-
-	if (now >= until)
-		return false;
-	leader_yield();
-	lock_take(&c->lock);
-	while (c->generation == *generation)
-		if (!lock_wait(
-			&c->lock, &c->ended, look < until ? look : until))
-			break;
-	*generation = c->generation;
-	lock_give(&c->lock);
-	return true;
 }

@@ -26,6 +26,7 @@ struct committer_options {
 	struct db *db; /* db, share and guard stay the caller's */
 	struct share *share;
 	struct store_guard *guard;
+	struct store_news *news;
 	int64_t shift;        /* store time is clock_boot() + shift */
 	int64_t busy_timeout; /* ms */
 	uint64_t max_wal;     /* bytes */
@@ -71,12 +72,5 @@ struct committer_health {
 	bool locked;         /* another process holds the write lock */
 };
 void committer_health(struct committer *c, struct committer_health *health);
-
-/* See sqlite_wait(), sqlite_wait_work(), sqlite_wake() and sqlite_news_to(). */
-bool committer_wait(struct committer *c, uint64_t *generation, int64_t until);
-bool
-committer_wait_work(struct committer *c, uint64_t *generation, int64_t until);
-void committer_wake(struct committer *c);
-void committer_news_to(struct committer *c, int fd);
 
 #endif

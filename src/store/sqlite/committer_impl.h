@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "lock.h"
+#include "store_news.h"
 #include "committer.h"
 
 struct committer {
@@ -17,13 +18,12 @@ struct committer {
 	uint64_t max_wal;
 	unsigned max_waiting;
 	pthread_t thread;
+	struct store_news *news;
 
-	struct lock lock;                 /* guards what follows */
-	pthread_cond_t work, ended, news; /* news: of work_generation */
+	struct lock lock; /* guards what follows */
+	pthread_cond_t work;
 	struct write_list queue, later;
 	bool closing;
-	uint64_t generation, work_generation;
-	int news_fd; /* of an eventfd(2), for news too; -1: none */
 	struct committer_health health;
 	unsigned expected; /* callers that may return: committer_gather.c */
 	/*
@@ -53,9 +53,6 @@ enum rc committer_note(struct committer *c, enum rc rc);
 
 /* Whether nothing new may begin until outcomes are recorded; under the lock. */
 bool committer_is_stuck(const struct committer *c);
-
-/* Wakes all waiters in committer_wait_work(); under the lock. */
-void committer_news(struct committer *c);
 
 /* Counts an outcome that could not be recorded at once; under the lock. */
 void committer_is_late(struct committer *c, struct write *w);

@@ -63,13 +63,11 @@ notify(struct committer *c, struct write_list *group)
 			(void)committer_note(c, w->rc);
 	}
 	c->expected = group->n + c->queue.n;
-	news |= ended && said;
-	c->generation += ended;
-	if (ended)
-		pthread_cond_broadcast(&c->ended);
-	if (news)
-		committer_news(c);
 	lock_give(&c->lock);
+	if (ended)
+		store_news_ended(c->news);
+	if (news || (ended && said))
+		store_news_made(c->news);
 	while ((w = write_list_take(group)) != NULL) {
 		if (w->is_left) {
 			sem_destroy(&w->wake);

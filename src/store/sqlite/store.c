@@ -230,6 +230,8 @@ store_start(
 	if (store->file == NULL)
 		return RC_NOMEM;
 	store->base.local = store->file;
+	store->base.database = store->base.file = store->file;
+	store->base.secret = store->secret;
 	store->mode = o->mode;
 	store->keeper = o->create;
 	store->full = o->durability == CONF_DURABILITY_FULL;
@@ -259,6 +261,7 @@ store_start(
 	co.db = store->writer;
 	co.share = &store->share;
 	co.guard = &store->guard;
+	co.news = &store->base.news;
 	co.shift = store->shift;
 	co.busy_timeout = o->busy_timeout;
 	co.max_wal = o->max_wal;
@@ -289,6 +292,7 @@ sqlite_open(struct store **out, const struct store_options *o, char *err,
 	store->base.ops = &sqlite_ops;
 	lock_init(&store->lock, LOCK_STORE);
 	share_init(&store->share, &store->lock);
+	store_news_init(&store->base.news);
 	memset(&mo, 0, sizeof(mo));
 	mo.file = o->database;
 	mo.mode = o->mode;
@@ -325,23 +329,10 @@ sqlite_close(struct store *store)
 	liveness_close(store->liveness);
 	db_close(store->writer);
 	store_guard_free(&store->guard);
+	store_news_destroy(&store->base.news);
 	lock_destroy(&store->lock);
 	free(store->file);
 	free(store);
-}
-
-const char *
-sqlite_database(const struct store *store)
-{
-	return store->file;
-}
-
-/* Its files are beside the database. */
-const char *
-sqlite_folder(const struct store *store)
-{
-	(void)store;
-	return NULL;
 }
 
 const char *
@@ -350,12 +341,6 @@ sqlite_why(struct store *store, enum rc rc, char *out, size_t size)
 	(void)store;
 	snprintf(out, size, "%s", rc_text(rc));
 	return out;
-}
-
-const unsigned char *
-sqlite_secret(const struct store *store)
-{
-	return store->secret;
 }
 
 int64_t
