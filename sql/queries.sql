@@ -458,18 +458,19 @@ INSERT INTO once_answer(key_id, pieces) VALUES (?1, ?2);
 
 -- When a key is due first.
 -- name: reconcile_first
-SELECT reconcile_after FROM once_key INDEXED BY once_key_reconcile
-WHERE state = 'unknown' AND reconcile_after >= 0
+SELECT reconcile_after, ?1 AS now FROM once_key INDEXED BY once_key_reconcile
+WHERE state = 'unknown' AND reconcile_after >= 0 AND ?2 = ?2
 ORDER BY reconcile_after LIMIT 1;
 
 -- The longest due key of the next caller.
 -- name: reconcile_due
 SELECT $row FROM once_key INDEXED BY once_key_caller
 WHERE state = 'unknown' AND reconcile_after <= ?1 AND caller > ?2
+    AND ?3 = ?3
 ORDER BY caller, reconcile_after;
 
--- name: request
-SELECT r.environment, r.body_length, r.key_id, r.pieces
+-- name: request_read
+SELECT r.environment, r.body_length
 FROM once_request r JOIN once_key k ON k.id = r.key_id
 WHERE r.key_id = ?1 AND k.key = ?2 AND k.path = ?3 AND k.scope = ?4;
 

@@ -487,18 +487,19 @@ FROM once_refused WHERE key_id = $1;
 
 -- When a key is due first, for the host $1.
 -- name: reconcile_first
-SELECT reconcile_after, $now AS now FROM once_key
-WHERE reconcile_after IS NOT NULL AND (lock_file IS NULL OR lock_file = $1)
+SELECT reconcile_after, coalesce($1::bigint, $now) AS now FROM once_key
+WHERE reconcile_after IS NOT NULL AND (lock_file IS NULL OR lock_file = $2)
 ORDER BY reconcile_after LIMIT 1;
 
--- The longest due keys of the next callers after $1, for the host $2.
+-- The longest due keys of the next callers after $2, for the host $3.
 -- name: reconcile_due
 SELECT $row FROM once_key k
-WHERE k.state = 'unknown' AND k.caller > $1 AND k.reconcile_after <= $now
-    AND (k.lock_file IS NULL OR k.lock_file = $2)
+WHERE k.state = 'unknown' AND k.caller > $2
+    AND k.reconcile_after <= coalesce($1::bigint, $now)
+    AND (k.lock_file IS NULL OR k.lock_file = $3)
 ORDER BY k.caller, k.reconcile_after LIMIT 8;
 
--- name: request
+-- name: request_read
 SELECT o.environment, octet_length(o.body)::bigint
 FROM once_request o JOIN once_key k ON k.id = o.key_id
 WHERE o.key_id = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4;

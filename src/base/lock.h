@@ -36,7 +36,7 @@ enum lock_rank {
 	 * (postgres_impl.h), or the slots of connections (txn_impl.h) */
 	LOCK_STORE,
 	/* the queue of writes and their health (committer_impl.h), or the
-	 * generations of settlements and of work (store_news.h) */
+	 * generations of settlements and of work (store_ops.h) */
 	LOCK_COMMITTER,
 	/* what limits refused in the last minute (refused.c) */
 	LOCK_REFUSED,

@@ -13,7 +13,7 @@
 #include "key_search.h"
 #include "leader.h"
 #include "limit.h"
-#include "store_browse.h"
+#include "store_operator.h"
 #include "engine_impl.h"
 
 /* --- JSON ----------------------------------------------------------------- */

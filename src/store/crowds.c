@@ -15,14 +15,32 @@
 #include "metrics.h"
 #include "words.h"
 #include "route.h"
-#include "store.h"
+#include "store_ops.h"
 
 #include "crowds.h"
 
 /* Callers whose keys doctor counts, of each kind. */
 #define LOOKS 64 /* times CROWDS_MAX */
 
-void
+/* What is counted: keys with an open outcome, for max_open_keys; keys in
+ * progress, for max_active_keys; keys that wait, for async_queue. */
+enum crowds_of { CROWDS_OPEN, CROWDS_ACTIVE, CROWDS_QUEUED, CROWDS_NOF };
+
+struct crowd {
+	int64_t caller;            /* its number: see caller.h */
+	int64_t keys;              /* that are counted */
+	char *path, *scope, *peer; /* of one of them; peer may be NULL */
+};
+
+struct crowds {
+	enum crowds_of of;
+	int64_t after; /* callers with a higher number */
+	int64_t most;  /* keys of a caller that are counted */
+	struct crowd item[CROWDS_MAX];
+	size_t n; /* fewer than CROWDS_MAX: there are no more */
+};
+
+static void
 crowds_clear(struct crowds *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
@@ -31,6 +49,55 @@ crowds_clear(struct crowds *c)
 		free(c->item[i].peer);
 	}
 	c->n = 0;
+}
+
+struct crowds_asked {
+	struct crowds *c;
+	int64_t now; /* store time */
+};
+
+static enum rc
+crowds_run(struct tx *tx, void *arg)
+{
+	const struct crowds_asked *r = arg;
+	struct crowds *c = r->c;
+	struct crowd *one;
+	enum rc rc;
+
+	crowds_clear(c); /* of a try before this one */
+	if (c->of == CROWDS_QUEUED)
+		tx_send(tx, TX_CROWDS_QUEUED, "iiii", c->after,
+		    (int64_t)CROWDS_MAX, c->most, r->now);
+	else
+		tx_send(tx,
+		    c->of == CROWDS_OPEN ? TX_CROWDS_OPEN : TX_CROWDS_ACTIVE,
+		    "iii", c->after, (int64_t)CROWDS_MAX, c->most);
+	rc = tx_result(tx);
+	while (rc == RC_OK && c->n < CROWDS_MAX) {
+		one = &c->item[c->n];
+		memset(one, 0, sizeof(*one));
+		rc = tx_row(tx, "iisss", &one->caller, &one->keys, &one->path,
+		    &one->scope, &one->peer);
+		if (rc != RC_NOTFOUND)
+			c->n++;
+	}
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+/*
+ * Finds the next callers, in the order of their numbers, and sets c->after to
+ * the last one.  An index is read, CROWDS_MAX * most entries of it at most.
+ * crowds_clear() frees the items, before the next call too.
+ */
+static enum rc
+crowds_next(struct store *s, struct crowds *c)
+{
+	struct crowds_asked r = { c, store_now(s) };
+	enum rc rc = store_tx_read(s, crowds_run, &r);
+
+	if (rc == RC_OK && c->n > 0)
+		c->after = c->item[c->n - 1].caller;
+	return rc;
 }
 
 /* How many keys the limit leaves to a caller on that route; 0: any number. */
@@ -93,7 +160,7 @@ crowds_open(struct store *s, const struct conf *conf,
 
 	if (c.most == 0)
 		return 0;
-	if (store_crowds(s, &c) != RC_OK || c.n < CROWDS_MAX)
+	if (crowds_next(s, &c) != RC_OK || c.n < CROWDS_MAX)
 		c.after = INT64_MIN;
 	atomic_store(&place, c.after);
 	for (size_t i = 0; i < c.n; i++) {
@@ -149,7 +216,7 @@ find_full(struct store *s, const struct conf *conf, enum crowds_of of,
 
 	memset(full, 0, sizeof(*full));
 	for (int i = 0; i < LOOKS && n == CROWDS_MAX && c.most > 0; i++) {
-		rc = store_crowds(s, &c);
+		rc = crowds_next(s, &c);
 		n = rc == RC_OK ? c.n : 0;
 		for (size_t k = 0; k < n; k++) {
 			full->keys += c.item[k].keys;

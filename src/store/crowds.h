@@ -12,33 +12,7 @@
 #include "findings.h"
 #include "refused.h"
 
-/* What is counted: keys with an open outcome, for max_open_keys; keys in
- * progress, for max_active_keys; keys that wait, for async_queue. */
-enum crowds_of { CROWDS_OPEN, CROWDS_ACTIVE, CROWDS_QUEUED, CROWDS_NOF };
-
-#define CROWDS_MAX 64
-
-struct crowd {
-	int64_t caller;            /* its number: see caller.h */
-	int64_t keys;              /* that are counted */
-	char *path, *scope, *peer; /* of one of them; peer may be NULL */
-};
-
-struct crowds {
-	enum crowds_of of;
-	int64_t after; /* callers with a higher number */
-	int64_t most;  /* keys of a caller that are counted */
-	struct crowd item[CROWDS_MAX];
-	size_t n; /* fewer than CROWDS_MAX: there are no more */
-};
-
-/*
- * Finds the next callers, in the order of their numbers, and sets c->after to
- * the last one.  An index is read, CROWDS_MAX * most entries of it at most.
- * crowds_clear() frees the items, before the next call too.
- */
-enum rc store_crowds(struct store *s, struct crowds *c);
-void crowds_clear(struct crowds *c);
+#define CROWDS_MAX 64 /* callers that one read gives */
 
 /*
  * Finds callers that max_open_keys keeps from new keys, whether a request of

@@ -5,8 +5,9 @@
 #include "config.h"
 
 #include "conf_text.h"
-#include "handler_api_ops.h"
 #include "store_module.h"
+
+#include "handler_api.h"
 
 static const struct handler_api_ops *
 api_ops_of(const struct handler_api *api)

@@ -14,21 +14,38 @@
 #include "uuid.h"
 #include "store_admit.h"
 
-void
-store_admit_init(struct store_admit *p, const struct store_reservation *what,
-    admit_step *step)
+static bool
+is_duration(int64_t ms)
 {
-	memset(p, 0, sizeof(*p));
-	p->what = what;
-	p->step = step;
-	p->decision = DECIDE_BUSY;
-	uuid_random(p->uuid);
+	return ms >= 0 && ms <= ROW_TIME_MAX;
+}
+
+bool
+store_admit_is_sound(const struct store_reservation *what, bool leased)
+{
+	return is_duration(what->lease) && is_duration(what->retention) &&
+	    is_duration(what->expired_retention) &&
+	    is_duration(what->reconcile_delay) &&
+	    (!leased ||
+		(what->attempt == NULL ? what->on_crash != CONF_CRASH_RESUME
+				       : what->on_crash == CONF_CRASH_RESUME ||
+			    what->reconcile_delay > 0));
 }
 
 void
-store_admit_end(struct store_admit *p)
+store_admit_init(
+    struct store_admit *p, const struct store_reservation *what, bool accepts)
 {
-	record_free(&p->found);
+	memset(p, 0, sizeof(*p));
+	p->what = what;
+	p->accepts = accepts;
+	p->keep = accepts || what->reconcile_delay != 0;
+	p->decision = DECIDE_BUSY;
+	uuid_random(p->uuid);
+	if (!accepts)
+		uuid_digits(p->token);
+	if (accepts || what->resource)
+		uuid_digits(p->resource);
 }
 
 /* --- what is read --------------------------------------------------------- */
@@ -234,7 +251,9 @@ admit_write(struct tx *tx, struct store_admit *p, struct record *r)
 	rows_terms(p->what, p->token, p->owner, &terms);
 	terms.resource = p->resource[0] != '\0' ? p->resource : NULL;
 	terms.keep_request = p->keep;
-	if ((rc = p->step(r, &terms, tx->at, &s)) != RC_OK)
+	rc = p->accepts ? step_accept(r, &terms, tx->at, &s)
+			: step_reserve(r, &terms, tx->at, &s);
+	if (rc != RC_OK)
 		return rc;
 	p->changed = true;
 	if (s.work)
@@ -310,4 +329,71 @@ store_admit_take(struct tx *tx, struct store_admit *p)
 		return RC_OK;
 	p->full = p->seen.full;
 	return p->full ? RC_OK : admit_change(tx, p);
+}
+
+/* --- the verbs ------------------------------------------------------------ */
+
+/* Runs it; *found is the record unless the request is admitted. */
+static enum rc
+admit_do(struct store *s, struct store_admit *p, enum decision *decision,
+    struct record *found)
+{
+	enum rc rc = store_admit_do(s, p);
+
+	if (rc == RC_OK) {
+		*decision = p->decision;
+		if (p->decision != DECIDE_RUN) {
+			*found = p->found;
+			return rc;
+		}
+	}
+	record_free(&p->found);
+	return rc;
+}
+
+enum rc
+store_reserve(struct store *s, const struct store_reservation *what,
+    struct store_lease *lease, enum decision *decision, struct record *found)
+{
+	struct store_admit p;
+	enum rc rc;
+
+	memset(found, 0, sizeof(*found));
+	memset(lease, 0, sizeof(*lease));
+	*decision = DECIDE_BUSY;
+	if (!store_admit_is_sound(what, true))
+		return RC_INVALID;
+	if (what->unseen && !store_expects_new(s))
+		return RC_OK;
+	store_admit_init(&p, what, false);
+	rc = admit_do(s, &p, decision, found);
+	if (rc == RC_OK && p.decision == DECIDE_RUN) {
+		rows_lease(&p.taken, lease);
+		lease->no_request = !p.keep;
+	}
+	return rc;
+}
+
+enum rc
+store_accept(struct store *s, const struct store_reservation *what,
+    unsigned max_queue, struct store_ticket *ticket, enum decision *decision,
+    struct record *found)
+{
+	struct store_admit p;
+	enum rc rc;
+
+	memset(found, 0, sizeof(*found));
+	memset(ticket, 0, sizeof(*ticket));
+	if (!store_admit_is_sound(what, false) || what->environment == NULL)
+		return RC_INVALID;
+	store_admit_init(&p, what, true);
+	p.max_queue = max_queue;
+	rc = admit_do(s, &p, decision, found);
+	if (rc == RC_OK && p.decision == DECIDE_RUN) {
+		ticket->full = p.full;
+		if (!p.full)
+			memcpy(ticket->resource, p.taken.resource,
+			    sizeof(ticket->resource));
+	}
+	return rc;
 }

@@ -12,10 +12,6 @@
 #include "store_change.h"
 #include "store_ops.h"
 
-/* A verb: step_reserve() or step_accept(). */
-typedef enum rc admit_step(struct record *r, const struct step_terms *terms,
-    struct step_time at, struct step *s);
-
 /* What the transaction has read beside the record. */
 struct admit_seen {
 	int64_t id;     /* of the key with that identity; 0: there is none */
@@ -30,8 +26,7 @@ struct admit_seen {
 
 struct store_admit {
 	const struct store_reservation *what;
-	admit_step *step;
-	bool accepts;       /* it is queued */
+	bool accepts;       /* it is queued; else it takes the lease */
 	bool keep;          /* the request is stored */
 	unsigned max_queue; /* keys that wait for a worker, at most */
 	/* drawn before the transaction, which other callers may wait for */
@@ -68,14 +63,12 @@ struct store_admit {
 	struct record taken; /* only its plain members */
 };
 
-/* Begins and ends one; it has no resource after init. */
-void store_admit_init(struct store_admit *p,
-    const struct store_reservation *what, admit_step *step);
-void store_admit_end(struct store_admit *p);
+/* Whether it can be stored; leased: an attempt begins now. */
+bool store_admit_is_sound(const struct store_reservation *what, bool leased);
 
-/* Begins one of reserve. */
-void
-store_reserve_init(struct store_admit *p, const struct store_reservation *what);
+/* Begins one of accept, or of reserve.  After it p->found is to be freed. */
+void store_admit_init(
+    struct store_admit *p, const struct store_reservation *what, bool accepts);
 
 /* Sends what is to be read. */
 void store_admit_ask(struct tx *tx, const struct store_admit *p);

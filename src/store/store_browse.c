@@ -16,8 +16,6 @@
 #include "store_ops.h"
 #include "uuid.h"
 
-#include "store_browse.h"
-
 /*
  * A walk reads an index, or the rows by their numbers, in parts: as many rows
  * as can be told, then larger parts up to PART.  It ends after TIME (ms); or,
@@ -337,9 +335,9 @@ store_browse_begin(struct store_browsing *b, struct store *s,
 	if (f->instance != NULL) {
 		rc = store_referenced(s, f->instance, &number);
 		if (rc == RC_OK)
-			rc = store_tx_numbered(s, number, b->range);
+			rc = store_tx_range(s, NULL, number, b->range);
 	} else if (f->key != NULL)
-		rc = store_tx_range(s, f->key, b->range);
+		rc = store_tx_range(s, f->key, 0, b->range);
 	if (rc == RC_NOTFOUND || rc == RC_INVALID) {
 		b->nothing = true;
 		rc = RC_OK;

@@ -53,4 +53,8 @@ enum rc store_change_write(struct tx *tx, const struct record *was,
     const struct record *r, const struct step *s,
     const struct kept_columns *answer);
 
+/* For recover: the tries of an owner that is lost are due again; adds their
+ * number to *n.  One that another transaction has locked is left. */
+enum rc store_effects_free(struct tx *tx, int64_t owner, int *n);
+
 #endif

@@ -1,11 +1,65 @@
 /*
- * Claim: sets the time of a reconciler's next try at a key, and counts the try
- * that begins now.
+ * The next key to reconcile; and claim, which sets the time of a reconciler's
+ * next try at a key, and counts the try that begins now.
  */
 #include "config.h"
 
+#include <string.h>
+
 #include "store_change.h"
 #include "store_ops.h"
+
+struct due {
+	int64_t host, after; /* after the caller of that number */
+	struct record *key;
+	int64_t first, now; /* when a key is due first; 0: there is none */
+};
+
+static enum rc
+due_after(struct tx *tx, const struct due *d, int64_t caller)
+{
+	enum rc rc;
+
+	tx_send(tx, TX_RECONCILE_DUE, "zii", tx->at.now, caller, d->host);
+	if ((rc = tx_result(tx)) == RC_OK)
+		rc = tx_record(tx, d->key);
+	return rc;
+}
+
+static enum rc
+due_run(struct tx *tx, void *arg)
+{
+	struct due *d = arg;
+	enum rc rc;
+
+	memset(d->key, 0, sizeof(*d->key));
+	d->first = 0;
+	tx_send(tx, TX_RECONCILE_FIRST, "zi", tx->at.now, d->host);
+	if ((rc = tx_one(tx, "mm", &d->first, &d->now)) != RC_OK)
+		return rc;
+	if (d->first > d->now)
+		return RC_NOTFOUND;
+	rc = due_after(tx, d, d->after);
+	return rc == RC_NOTFOUND ? due_after(tx, d, INT64_MIN) : rc;
+}
+
+enum rc
+store_due(struct store *s, int64_t after, struct record *key)
+{
+	struct due d = { .after = after, .key = key };
+	struct liveness *liveness;
+	enum rc rc;
+
+	memset(key, 0, sizeof(*key));
+	/* An operator may not have looked for this host's files yet.  Without
+	 * them no key of its attempts is due here. */
+	(void)store_liveness(s, &liveness);
+	d.host = store_base(s)->host;
+	rc = store_tx_read(s, due_run, &d);
+	if (rc == RC_NOTFOUND)
+		key->reconcile_after = d.first;
+	return rc;
+}
 
 struct claim {
 	int64_t id, after;

@@ -14,9 +14,8 @@
 
 #include "fault.h"
 #include "spool.h"
-#include "store_check.h"
-#include "store_next.h"
-#include "store_effects.h"
+#include "store_change.h"
+#include "store_ops.h"
 
 /* The parameters of $effect_was, and what follows them in effect_write. */
 #define WAS "isdz"
@@ -107,7 +106,8 @@ payload_run(struct tx *tx, void *arg)
 	if ((p->spool = spool_new()) == NULL)
 		return RC_NOMEM;
 	return inlined ? spool_write(p->spool, bytes, n)
-		       : tx->ops->payload(tx, p->effect->id, length, p->spool);
+		       : tx->ops->stored(tx, TX_LARGE_PAYLOAD, p->effect->id,
+			     length, p->spool);
 }
 
 enum rc
@@ -365,7 +365,7 @@ store_effect_end(
 	enum rc rc;
 
 	if (end->state == EFFECT_NONE || end->after < 0 ||
-	    end->after > STORE_LONGEST)
+	    end->after > ROW_TIME_MAX)
 		return RC_INVALID;
 	if ((rc = store_liveness(s, &liveness)) != RC_OK)
 		return rc;

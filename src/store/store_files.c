@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "log.h"
 #include "user.h"
 #include "store_files.h"
 
@@ -157,4 +158,67 @@ store_files_check(
 		return false;
 	}
 	return true;
+}
+
+int64_t
+store_files_size(const char *database, const char *suffix)
+{
+	char name[4112];
+	struct stat st;
+
+	if ((size_t)snprintf(name, sizeof(name), "%s%s", database, suffix) >=
+	    sizeof(name))
+		return 0;
+	return stat(name, &st) == 0 ? st.st_size : 0;
+}
+
+/* --- the owner of the files ----------------------------------------------- */
+
+/* Rights of the group: read and write. */
+#define GROUP 0060
+
+/*
+ * Gives a file of the store to the database's group.  The group may be able to
+ * write the folder too, so a name in it can be anything.  Only a file with one
+ * name, in place, and owned by this user is changed.  An O_PATH descriptor has
+ * no part in SQLite's locks: closing it drops none (as of Linux 2.6.39).
+ */
+static void
+give_to_group(const char *file, const char *suffix)
+{
+	char name[4096], self[64];
+	struct stat st;
+	int fd;
+
+	if ((size_t)snprintf(name, sizeof(name), "%s%s", file, suffix) >=
+	    sizeof(name))
+		return;
+	fd = open(name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -1)
+		return; /* not there yet: it copies the database's mode */
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	if (fstat(fd, &st) == -1)
+		goto failed;
+	if ((st.st_mode & GROUP) == GROUP)
+		goto out;
+	errno = EPERM;
+	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 ||
+	    chmod(self, (st.st_mode & 07777) | GROUP) == -1)
+		goto failed;
+	goto out;
+failed:
+	log_event(LOG_WARN, "store-mode", NULL, LOG_S("file", name),
+	    LOG_S("message", strerror(errno)),
+	    LOG_S("note", "handlers cannot share it"));
+out:
+	close(fd);
+}
+
+void
+store_files_share(const char *file)
+{
+	static const char *const suffixes[] = { "", "-wal", "-shm" };
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+		give_to_group(file, suffixes[i]);
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 /* How the files are used. */
@@ -31,8 +32,15 @@ struct store_files_bar {
 bool store_files_are_protected(
     const struct stat *folder, const struct stat *file, uid_t user);
 
+/* The size of the database's file with that suffix (bytes); 0 if there is
+ * none. */
+int64_t store_files_size(const char *database, const char *suffix);
+
 /* False, with *bar: a file that exists may not be used so. */
 bool store_files_check(const char *database, enum store_files_use use,
     struct store_files_bar *bar);
+
+/* Gives the database and the files beside it to the database's group. */
+void store_files_share(const char *database);
 
 #endif

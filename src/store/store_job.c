@@ -6,10 +6,40 @@
 #include <string.h>
 
 #include "rows.h"
-#include "store_change.h"
-#include "store_check.h"
-#include "store_next.h"
+#include "store_admit.h"
 #include "uuid.h"
+
+/* --- what is due first: a job, or an effect ------------------------------- */
+
+/*
+ * After one was lost to another process, the same one may still be first,
+ * because that process has not committed yet.  So the next read steps over as
+ * many as were lost in a row.
+ */
+enum rc
+store_next(struct store *s, struct store_next *n)
+{
+	enum rc rc;
+
+	n->skip = atomic_load(n->lost);
+	rc = store_tx_look(s, n->body, n);
+	if (n->skip > 0 &&
+	    (rc == RC_NOTFOUND || (rc == RC_OK && n->at > n->now))) {
+		n->skip = 0;
+		atomic_store(n->lost, 0);
+		rc = store_tx_look(s, n->body, n);
+	}
+	return rc;
+}
+
+void
+store_next_taken(atomic_uint *lost, enum rc rc)
+{
+	if (rc == RC_LOST)
+		atomic_fetch_add(lost, 1);
+	else
+		atomic_store(lost, 0);
+}
 
 /* --- which is next -------------------------------------------------------- */
 
@@ -131,7 +161,7 @@ store_job_start(struct store *s, const struct record *job,
 	enum rc rc;
 
 	memset(lease, 0, sizeof(*lease));
-	if (!store_check_reservation(what, true))
+	if (!store_admit_is_sound(what, true))
 		return RC_INVALID;
 	if ((rc = store_liveness(s, &liveness)) != RC_OK)
 		return rc;
@@ -144,4 +174,32 @@ store_job_start(struct store *s, const struct record *job,
 	}
 	store_next_taken(&store_base(s)->jobs_lost, rc);
 	return rc;
+}
+
+/* --- jobs that no worker has claimed -------------------------------------- */
+
+struct abandoned {
+	struct record *job;
+	int64_t now;
+};
+
+static enum rc
+abandoned_run(struct tx *tx, void *arg)
+{
+	const struct abandoned *a = arg;
+	enum rc rc;
+
+	tx_send(tx, TX_JOB_ABANDONED, "i", a->now);
+	if ((rc = tx_result(tx)) == RC_OK)
+		rc = tx_record(tx, a->job);
+	return rc;
+}
+
+enum rc
+store_job_abandoned(struct store *s, struct record *job)
+{
+	struct abandoned a = { job, store_now(s) };
+
+	memset(job, 0, sizeof(*job));
+	return store_tx_look(s, abandoned_run, &a);
 }

@@ -5,8 +5,9 @@
 #ifndef STORE_MODULE_H
 #define STORE_MODULE_H
 
-#include "handler_api.h"
 #include "store.h"
+
+struct handler_api;
 
 /* What was copied, by kind. */
 struct store_transfer {

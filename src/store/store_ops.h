@@ -1,14 +1,14 @@
 /*
  * A kind of store: the functions that implement store.h, and the headers beside
- * it, whose comments hold for them.  store.c calls them.
+ * it, whose comments hold for them.  store_ops.c calls them.
  */
 #ifndef STORE_OPS_H
 #define STORE_OPS_H
 
 #include <stdatomic.h>
 
+#include "lock.h"
 #include "liveness.h"
-#include "store_news.h"
 #include "store_operator.h"
 #include "tx.h"
 
@@ -57,30 +57,20 @@ struct store_tally {
 	    (s, body, arg)) \
 	X(enum rc, tx_write, (struct store *s, unsigned how, tx_body *body, \
 	    void *arg), (s, how, body, arg)) \
-	X(enum rc, tx_range, (const struct store *s, const char *key, \
-	    struct row_value range[2]), (s, key, range)) \
 	X(enum rc, tx_number, (const struct store *s, \
 	    const struct store_identity *identity, uint64_t *number), \
 	    (s, identity, number)) \
-	X(enum rc, tx_numbered, (const struct store *s, uint64_t number, \
-	    struct row_value range[2]), (s, number, range)) \
+	X(enum rc, tx_range, (const struct store *s, const char *key, \
+	    uint64_t number, struct row_value range[2]), \
+	    (s, key, number, range)) \
 	X(enum rc, walk, (struct store *s, struct store_walk *w, int n), \
 	    (s, w, n)) \
-	X(enum rc, sizes, (struct store *s, int64_t *database, \
-	    int64_t *wal), (s, database, wal)) \
 	X(int64_t, now, (const struct store *s), (s)) \
 	X(int64_t, wall, (const struct store *s, int64_t store_time), \
 	    (s, store_time)) \
-	X(enum rc, find, (struct store *s, \
-	    const struct store_identity *identity, struct record *key), \
-	    (s, identity, key)) \
 	X(enum rc, lookup, (struct store *s, \
 	    const struct store_identity *identity, struct record *key, \
 	    struct store_inline_answer *small), (s, identity, key, small)) \
-	X(enum rc, answer, (struct store *s, \
-	    const struct store_identity *identity, int64_t id, \
-	    struct response *response, struct spool **body), \
-	    (s, identity, id, response, body)) \
 	X(enum rc, liveness, (struct store *s, struct liveness **liveness), \
 	    (s, liveness)) \
 	X(bool, expects_new, (const struct store *s), (s)) \
@@ -100,12 +90,6 @@ struct store_tally {
 	X(int64_t, alone, (struct store *s), (s)) \
 	X(const char *, why, (struct store *s, enum rc rc, char *out, \
 	    size_t size), (s, rc, out, size)) \
-	X(enum rc, due, (struct store *s, int64_t after, \
-	    struct record *key), (s, after, key)) \
-	X(enum rc, request, (struct store *s, \
-	    const struct store_identity *identity, int64_t id, \
-	    struct buf *environment, struct spool **body), \
-	    (s, identity, id, environment, body)) \
 	X(bool, health, (struct store *s, char *why, size_t size), \
 	    (s, why, size)) \
 	X(enum rc, backup, (struct store *s, const struct store_backup *what, \
@@ -119,11 +103,8 @@ struct store_tally {
 #define STORE_VOID_OPS(X) \
 	X(void, tx_undo, (struct store *s, tx_body *undo, \
 	    const struct tx_undo *what), (s, undo, what)) \
-	X(void, share_files, (struct store *s), (s)) \
-	X(void, share_begin, (struct store *s, struct store_sharer *sharer), \
-	    (s, sharer)) \
-	X(void, share_end, (struct store *s, struct store_sharer *sharer), \
-	    (s, sharer))
+	X(void, sharing, (struct store *s, struct store_sharer *sharer, \
+	    bool begins), (s, sharer, begins))
 /* clang-format on */
 
 struct store_ops {
@@ -135,6 +116,22 @@ struct store_ops {
 #undef X
 	void (*outcome_free)(struct store_outcome *);
 };
+
+/* What this process's threads wait for: the end of a run, and work that was
+ * made.  Other processes' news are found by polling, or by a watch. */
+struct store_news {
+	struct lock lock;
+	pthread_cond_t ended, made;
+	uint64_t runs, work; /* generations */
+	int fd;              /* store_news_to() */
+};
+
+void store_news_init(struct store_news *n);
+void store_news_destroy(struct store_news *n); /* no thread waits */
+
+/* A run has ended; work was made. */
+void store_news_ended(struct store_news *n);
+void store_news_made(struct store_news *n);
 
 /* The struct of every store begins with this. */
 struct store_base {
@@ -191,6 +188,9 @@ enum rc store_outcome_do(
  * store_accept(). */
 enum rc store_admit_do(struct store *s, struct store_admit *p);
 
+/* A handler begins to share the database, or ends: see store_share_begin(). */
+void store_sharing(struct store *s, struct store_sharer *sharer, bool begins);
+
 /* Whether the next key that is asked for is likely to be new, and a look at it
  * before would cost a round trip. */
 bool store_expects_new(const struct store *s);
@@ -199,23 +199,36 @@ bool store_expects_new(const struct store *s);
  * result of a transaction that began something was RC_PENDING. */
 void store_tx_undo(struct store *s, tx_body *undo, const struct tx_undo *what);
 
-/* What the identities of a key have in the index, from range[0] to range[1], as
- * parameters. */
-enum rc store_tx_range(
-    const struct store *s, const char *key, struct row_value range[2]);
-
-/* The number of an identity for its References, below SEALED_REFERENCES; and
- * what identities of that number have in the index, as store_tx_range() does.
- * RC_NOTFOUND: no identity has that number. */
+/* The number of an identity for its References, below SEALED_REFERENCES. */
 enum rc store_tx_number(const struct store *s,
     const struct store_identity *identity, uint64_t *number);
-enum rc store_tx_numbered(
-    const struct store *s, uint64_t number, struct row_value range[2]);
+
+/* What the identities of a key, or (NULL) of such a number, have in the index,
+ * from range[0] to range[1], as parameters.  RC_NOTFOUND: no identity has that
+ * number. */
+enum rc store_tx_range(const struct store *s, const char *key, uint64_t number,
+    struct row_value range[2]);
 
 /* The number that a Reference tells.  RC_INVALID: it is no UUID; RC_NOTFOUND:
  * it is none of this store. */
 enum rc
 store_referenced(struct store *s, const char *instance, uint64_t *number);
+
+/* The read of what is due first, a job or an effect, begins with this. */
+struct store_next {
+	/* Reads the first one after some others, which are left to other
+	 * processes; sets the time when it is due, and what time it is.  Frees
+	 * what it has read before. */
+	tx_body *body;
+	atomic_uint *lost; /* in a row, to other processes */
+	int64_t skip, at, now;
+};
+
+/* RC_NOTFOUND: there is none.  The one that is read may not be due yet. */
+enum rc store_next(struct store *s, struct store_next *n);
+
+/* Counts the one that was tried: RC_LOST, another process has it. */
+void store_next_taken(atomic_uint *lost, enum rc rc);
 
 /* A search under way. */
 struct store_browsing {
@@ -250,10 +263,6 @@ enum rc store_examine(struct store *s, struct findings *f);
  * record.  RC_CORRUPT: no request finds the row. */
 enum rc
 store_row_check(const struct store *s, struct tx *tx, const struct record *key);
-
-/* Bytes of the database, and of its write-ahead log; -1: it has none of its
- * own. */
-enum rc store_sizes(struct store *s, int64_t *database, int64_t *wal);
 
 /* This process's lock; the first call takes it. */
 enum rc store_liveness(struct store *s, struct liveness **liveness);

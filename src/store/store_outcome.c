@@ -27,9 +27,8 @@ store_outcome_clear(struct outcome_change *o)
 	log_request_clear(&o->outcome.log);
 }
 
-struct outcome_change *
-store_outcome_begin(
-    struct store_outcome *outcome, outcome_step *step, int64_t id)
+static struct outcome_change *
+outcome_begin(struct store_outcome *outcome, outcome_step *step, int64_t id)
 {
 	struct outcome_change *o = (struct outcome_change *)(void *)outcome;
 
@@ -38,8 +37,8 @@ store_outcome_begin(
 	return o;
 }
 
-struct step_answer
-store_outcome_answer(const struct outcome_change *o)
+static struct step_answer
+outcome_answer(const struct outcome_change *o)
 {
 	struct kept_columns c;
 
@@ -51,8 +50,8 @@ store_outcome_answer(const struct outcome_change *o)
 	};
 }
 
-struct step_reason
-store_outcome_reason(const struct outcome_change *o)
+static struct step_reason
+outcome_reason(const struct outcome_change *o)
 {
 	return (struct step_reason){
 		.error = o->outcome.last_error,
@@ -130,4 +129,165 @@ store_outcome_run(struct tx *tx, void *arg)
 		rc = outcome_write(o, tx, &was, &r, &s);
 	record_free(&r);
 	return rc;
+}
+
+/* --- the verbs ------------------------------------------------------------ */
+
+/* Whether the outcome, of that state, can be stored. */
+static bool
+outcome_is_sound(const struct store_outcome *outcome)
+{
+	return outcome->requeue <= ROW_TIME_MAX &&
+	    (outcome->state != RECORD_COMPLETED ||
+		(outcome->response.status >= 200 &&
+		    outcome->response.status <= 599));
+}
+
+/*
+ * Finish: the outcome of an attempt that has a lease.  Every change names the
+ * attempt's token: an attempt that has lost its lease changes nothing.
+ */
+static bool
+outcome_may_finish(const struct store_lease *lease, int64_t retention,
+    const struct store_outcome *outcome)
+{
+	if (lease->id <= 0 || strlen(lease->token) != RECORD_TOKEN_LEN ||
+	    !outcome_is_sound(outcome))
+		return false;
+	switch (outcome->state) {
+	case RECORD_COMPLETED:
+	case RECORD_FAILED_RETRYABLE:
+		return retention >= 0 && retention <= ROW_TIME_MAX;
+	case RECORD_UNKNOWN:
+		return true;
+	case RECORD_NONE:
+	case RECORD_PENDING:
+	case RECORD_IN_PROGRESS:
+	case RECORD_DEAD_LETTER:
+	case RECORD_EXPIRED:
+		break;
+	}
+	return false;
+}
+
+static enum rc
+finish_step(const struct outcome_change *o, struct record *r,
+    struct step_time at, struct step *s)
+{
+	const struct step_answer answer = outcome_answer(o);
+	const struct step_reason why = outcome_reason(o);
+
+	if (o->outcome.state == RECORD_UNKNOWN)
+		return step_unknown(r, o->token, &why, at, s);
+	if (o->outcome.state == RECORD_FAILED_RETRYABLE)
+		return step_release(r, o->token, o->retention, &why, at, s);
+	return step_complete(r, o->token, o->retention, &answer, at, s);
+}
+
+struct outcome_change *
+store_finish_begin(struct store_outcome *outcome,
+    const struct store_lease *lease, int64_t retention)
+{
+	struct outcome_change *o =
+	    outcome_begin(outcome, finish_step, lease->id);
+
+	memcpy(o->token, lease->token, sizeof(o->token));
+	o->attempt = lease->attempt;
+	o->no_request = lease->no_request;
+	o->retention = retention;
+	return o;
+}
+
+enum rc
+store_finish(struct store *s, const struct store_lease *lease,
+    int64_t retention, struct store_outcome **outcome,
+    struct store_finished *done)
+{
+	struct outcome_change *o;
+	enum rc rc;
+
+	memset(done, 0, sizeof(*done));
+	if (!outcome_may_finish(lease, retention, *outcome))
+		return RC_INVALID;
+	o = store_finish_begin(*outcome, lease, retention);
+	rc = store_outcome_do(s, o, outcome);
+	if (rc == RC_OK)
+		*done = o->done;
+	return rc;
+}
+
+/*
+ * Resolve: a reconciler, a webhook or an operator has found out what a lost
+ * attempt did.  The key has no lease.  The change names the attempt, and a
+ * reconciler's also the number of tries begun when it read the key: if another
+ * try was begun since then, or the key was settled, nothing changes.  An
+ * operator may resolve dead letters, too.
+ */
+static enum rc
+resolve_step(const struct outcome_change *o, struct record *r,
+    struct step_time at, struct step *s)
+{
+	const struct step_answer answer = outcome_answer(o);
+	struct step_reason why = outcome_reason(o);
+
+	why.nothing_happened = true;
+	if (!step_may_resolve(
+		r, o->tries.attempt, o->tries.tries, o->by_operator))
+		return RC_LOST;
+	return step_resolve(r, o->outcome.state, &answer, &why, at, s);
+}
+
+static enum rc
+resolve_do(struct store *s, int64_t id, const struct store_tries *tries,
+    bool by_operator, struct store_outcome **outcome)
+{
+	const enum record_state to = (*outcome)->state;
+	struct outcome_change *o;
+
+	if (id <= 0 || !outcome_is_sound(*outcome) ||
+	    (to != RECORD_COMPLETED && to != RECORD_FAILED_RETRYABLE &&
+		(to != RECORD_DEAD_LETTER || by_operator)))
+		return RC_INVALID;
+	o = outcome_begin(*outcome, resolve_step, id);
+	o->tries = *tries;
+	o->by_operator = by_operator;
+	return store_outcome_do(s, o, outcome);
+}
+
+enum rc
+store_resolve(struct store *s, int64_t id, const struct store_tries *tries,
+    struct store_outcome **outcome)
+{
+	return resolve_do(s, id, tries, false, outcome);
+}
+
+enum rc
+store_resolve_by_operator(
+    struct store *s, int64_t id, int attempt, struct store_outcome **outcome)
+{
+	const struct store_tries tries = { .attempt = attempt };
+
+	return resolve_do(s, id, &tries, true, outcome);
+}
+
+/* Abandon: completes an accepted key that no worker has run within its
+ * retention.  The response is one that oncewrap makes, and short. */
+static enum rc
+abandon_step(const struct outcome_change *o, struct record *r,
+    struct step_time at, struct step *s)
+{
+	const struct step_answer answer = outcome_answer(o);
+
+	return step_abandon(r, &answer, at, s);
+}
+
+enum rc
+store_abandon(struct store *s, int64_t id, struct store_outcome **outcome)
+{
+	if (id <= 0 || (*outcome)->state != RECORD_COMPLETED ||
+	    (*outcome)->response.body_len > STORE_PIECE ||
+	    !outcome_is_sound(*outcome))
+		return RC_INVALID;
+	return store_outcome_do(
+	    s, outcome_begin(*outcome, abandon_step, id), outcome);
 }

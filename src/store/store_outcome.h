@@ -37,17 +37,9 @@ struct outcome_change {
 void store_outcome_init(struct outcome_change *o, struct store *s);
 void store_outcome_clear(struct outcome_change *o);
 
-/* The change that the outcome is a part of, for that verb and key. */
-struct outcome_change *store_outcome_begin(
-    struct store_outcome *outcome, outcome_step *step, int64_t id);
-
-/* The same for the end of an attempt. */
+/* The change for the end of an attempt, which the outcome is a part of. */
 struct outcome_change *store_finish_begin(struct store_outcome *outcome,
     const struct store_lease *lease, int64_t retention);
-
-/* The answer of the outcome, and its reason, for step.h. */
-struct step_answer store_outcome_answer(const struct outcome_change *o);
-struct step_reason store_outcome_reason(const struct outcome_change *o);
 
 /* The transaction; its argument is a struct outcome_change. */
 tx_body store_outcome_run;

@@ -19,7 +19,6 @@
 #include "log.h"
 #include "rows.h"
 #include "store_change.h"
-#include "store_effects.h"
 #include "store_ops.h"
 #include "uuid.h"
 

@@ -11,10 +11,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "crowds.h"
-#include "gauges.h"
+#include "metrics.h"
 #include "rows.h"
-#include "store_browse.h"
+#include "store_files.h"
 #include "store_ops.h"
 
 /* Rows that one part of a tally reads: some milliseconds; and of what a page
@@ -64,9 +63,12 @@ stats_run(struct tx *tx, void *arg)
 	memset(c, 0, sizeof(*c));
 	tx_send(tx, TX_COUNTS, "");
 	tx_send(tx, TX_ALL_ROWS, "");
+	tx_send(tx, TX_STORE_BYTES, "");
 	rc = count_states(tx, rows_state, keys, RECORD_NSTATES);
 	if (rc == RC_OK)
 		rc = tx_one(tx, "ii", &c->key_rows, &c->effect_rows);
+	if (rc == RC_OK)
+		rc = tx_one(tx, "i", &c->database_bytes);
 	for (int i = RECORD_PENDING; i < RECORD_NSTATES && rc == RC_OK; i++) {
 		c->keys[i] = keys[i].n;
 		c->answer_bytes += keys[i].bytes;
@@ -79,11 +81,16 @@ stats_run(struct tx *tx, void *arg)
 enum rc
 store_stats(struct store *store, struct store_counts *c)
 {
-	enum rc rc = store_tx_read(store, stats_run, c);
+	const char *file = store_base(store)->file;
+	enum rc rc;
 
-	return rc == RC_OK
-	    ? store_sizes(store, &c->database_bytes, &c->wal_bytes)
-	    : rc;
+	rc = store_tx_read(store, stats_run, c);
+	c->wal_bytes = -1; /* a server's log is not the store's own */
+	if (file != NULL) {
+		c->database_bytes = store_files_size(file, "");
+		c->wal_bytes = store_files_size(file, "-wal");
+	}
+	return rc;
 }
 
 /* --- by scope ------------------------------------------------------------- */
@@ -142,52 +149,6 @@ store_scopes(struct store *s, const char *after, struct store_scope *scopes,
 		l.n = 0;
 	}
 	*n = l.n;
-	return rc;
-}
-
-/* --- callers -------------------------------------------------------------- */
-
-struct crowds_read {
-	struct crowds *c;
-	int64_t now; /* store time */
-};
-
-static enum rc
-crowds_run(struct tx *tx, void *arg)
-{
-	const struct crowds_read *r = arg;
-	struct crowds *c = r->c;
-	struct crowd *one;
-	enum rc rc;
-
-	crowds_clear(c); /* of a try before this one */
-	if (c->of == CROWDS_QUEUED)
-		tx_send(tx, TX_CROWDS_QUEUED, "iiii", c->after,
-		    (int64_t)CROWDS_MAX, c->most, r->now);
-	else
-		tx_send(tx,
-		    c->of == CROWDS_OPEN ? TX_CROWDS_OPEN : TX_CROWDS_ACTIVE,
-		    "iii", c->after, (int64_t)CROWDS_MAX, c->most);
-	rc = tx_result(tx);
-	while (rc == RC_OK && c->n < CROWDS_MAX) {
-		one = &c->item[c->n];
-		memset(one, 0, sizeof(*one));
-		rc = tx_row(tx, "iisss", &one->caller, &one->keys, &one->path,
-		    &one->scope, &one->peer);
-		if (rc != RC_NOTFOUND)
-			c->n++;
-	}
-	return rc == RC_NOTFOUND ? RC_OK : rc;
-}
-
-enum rc
-store_crowds(struct store *s, struct crowds *c)
-{
-	struct crowds_read r = { c, store_now(s) };
-	enum rc rc = store_tx_read(s, crowds_run, &r);
-
-	if (rc == RC_OK && c->n > 0)
-		c->after = c->item[c->n - 1].caller;
 	return rc;
 }
 
@@ -278,6 +239,34 @@ gauges_run(struct tx *tx, void *arg)
 	return rc;
 }
 
+/* The gauge of the keys in that state, which is not RECORD_NONE. */
+static int64_t *
+gauge_of(struct metrics_gauges *g, enum record_state state)
+{
+	static const enum metrics_id of[RECORD_NSTATES] = {
+		[RECORD_PENDING] = METRICS_KEYS_PENDING,
+		[RECORD_IN_PROGRESS] = METRICS_KEYS_IN_PROGRESS,
+		[RECORD_COMPLETED] = METRICS_KEYS_COMPLETED,
+		[RECORD_FAILED_RETRYABLE] = METRICS_KEYS_FAILED_RETRYABLE,
+		[RECORD_UNKNOWN] = METRICS_KEYS_UNKNOWN,
+		[RECORD_DEAD_LETTER] = METRICS_KEYS_DEAD_LETTER,
+		[RECORD_EXPIRED] = METRICS_KEYS_EXPIRED,
+	};
+
+	return &g->value[of[state]];
+}
+
+/* The age (ms) of what changed at `then`, both wall clock (ms); 0 for a time
+ * that makes no sense, or is yet to come: the clock may have been set back, and
+ * the row may be corrupt. */
+static int64_t
+age_of(int64_t then, int64_t now)
+{
+	const int64_t age = then > 0 && then < ROW_TIME_MAX ? now - then : 0;
+
+	return age > 0 ? age : 0;
+}
+
 enum rc
 store_gauges(struct store *s, struct metrics_gauges *g)
 {
@@ -287,16 +276,16 @@ store_gauges(struct store *s, struct metrics_gauges *g)
 	struct store_aged aged;
 	enum rc rc;
 
-	gauges_unknown(g);
+	for (int id = 0; id < METRICS_N; id++)
+		g->value[id] = -1;
 	c.leases_from = store_base(s)->leases_from;
 	if ((rc = store_tx_read(s, gauges_run, &c)) != RC_OK)
 		return rc;
-	*gauges_of(g, RECORD_IN_PROGRESS) = c.running;
+	*gauge_of(g, RECORD_IN_PROGRESS) = c.running;
 	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
-		*gauges_of(g, open[i]) = c.key[open[i]].n;
+		*gauge_of(g, open[i]) = c.key[open[i]].n;
 	g->value[METRICS_OLDEST_UNKNOWN] =
-	    gauges_age(
-		c.key[RECORD_UNKNOWN].oldest, store_wall(s, store_now(s))) /
+	    age_of(c.key[RECORD_UNKNOWN].oldest, store_wall(s, store_now(s))) /
 	    1000;
 	g->value[METRICS_IN_OUTBOX_PENDING] = c.effect[EFFECT_PENDING].n;
 	g->value[METRICS_IN_OUTBOX_DEAD_LETTER] =
@@ -305,9 +294,9 @@ store_gauges(struct store *s, struct metrics_gauges *g)
 	g->value[METRICS_KEPT_BYTES] = c.kept_bytes > 0 ? c.kept_bytes : 0;
 	if (!tallied(s, &aged))
 		return RC_OK;
-	*gauges_of(g, RECORD_COMPLETED) = aged.completed;
-	*gauges_of(g, RECORD_FAILED_RETRYABLE) = aged.failed_retryable;
-	*gauges_of(g, RECORD_EXPIRED) = aged.expired;
+	*gauge_of(g, RECORD_COMPLETED) = aged.completed;
+	*gauge_of(g, RECORD_FAILED_RETRYABLE) = aged.failed_retryable;
+	*gauge_of(g, RECORD_EXPIRED) = aged.expired;
 	g->value[METRICS_IN_OUTBOX_DELIVERED] = aged.delivered;
 	return RC_OK;
 }

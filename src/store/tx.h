@@ -70,6 +70,10 @@
 	X(RECORD_WRITE) \
 	X(RECORD_WRITE_ANSWER) \
 	X(RECORD_DELETE) \
+	X(ANSWER) \
+	X(REQUEST_READ) \
+	X(RECONCILE_FIRST) \
+	X(RECONCILE_DUE) \
 	X(JOB_NEXT) \
 	X(REFUSED_NEW) \
 	X(DELETE_REFUSED) \
@@ -171,6 +175,16 @@ enum rc tx_must_change(struct tx *tx);
  * parts of an answer whose attempt was lost while it stored them. */
 enum tx_beside { TX_REQUEST, TX_ALL, TX_UNFINISHED, TX_PAYLOAD };
 
+/* What is stored beside a row in one value or in pieces, and read into a spool:
+ * an answer in pieces, one that a handler has stored itself, a request's body,
+ * a payload that is not in the row of EFFECT_PAYLOAD. */
+enum tx_stored {
+	TX_ANSWER_PIECES,
+	TX_OWN_ANSWER,
+	TX_REQUEST_BODY,
+	TX_LARGE_PAYLOAD
+};
+
 /* What a transaction has begun that another one takes back, because it is not
  * known whether the first one took place. */
 struct tx_undo {
@@ -209,10 +223,9 @@ struct tx_ops {
 	 * that, or is NULL; *more: as in body(). */
 	enum rc (*request)(struct tx *, struct store_admit *p, int64_t id);
 	enum rc (*request_part)(struct tx *, struct store_admit *p, bool *more);
-	/* Reads the payload of an effect, which is not in the row of
-	 * EFFECT_PAYLOAD and has that many bytes. */
-	enum rc (*payload)(
-	    struct tx *, int64_t id, int64_t length, struct spool *to);
+	/* Reads that, of a key or an effect, which has that many bytes. */
+	enum rc (*stored)(struct tx *, enum tx_stored what, int64_t id,
+	    int64_t length, struct spool *to);
 	/* Of an owner that is suspected: it does not move from that beat before
 	 * the transaction ends; or RC_LOST: it has moved.  NULL in a store of
 	 * one host. */

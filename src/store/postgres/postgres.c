@@ -378,23 +378,11 @@ postgres_why(struct store *s, enum rc rc, char *out, size_t size)
 
 /* They have connections of their own, and lock only the row of their key. */
 void
-postgres_share_files(struct store *s)
-{
-	(void)s;
-}
-
-void
-postgres_share_begin(struct store *s, struct store_sharer *sharer)
+postgres_sharing(struct store *s, struct store_sharer *sharer, bool begins)
 {
 	(void)sharer;
+	(void)begins;
 	s->shared = true;
-}
-
-void
-postgres_share_end(struct store *s, struct store_sharer *sharer)
-{
-	(void)s;
-	(void)sharer;
 }
 
 /* --- backup --------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #ifndef POSTGRES_H
 #define POSTGRES_H
 
-#include "handler_api_ops.h"
+#include "handler_api.h"
 #include "store_ops.h"
 
 extern const struct store_ops postgres_ops;

@@ -373,11 +373,11 @@ postgres_admit_try(struct store *s, char *why, size_t size)
 
 	*why = '\0';
 	uuid_random(key);
-	store_reserve_init(&p, &what);
+	store_admit_init(&p, &what, false);
 	if ((rc = admit_begin(&t.x, s, &p)) == RC_OK)
 		rc = postgres_touch(s, trial_run, &t);
 	if (*why == '\0')
 		snprintf(why, size, "%s", rc_text(rc));
-	store_admit_end(&p);
+	record_free(&p.found);
 	return rc == RC_EXISTS ? RC_OK : rc;
 }

@@ -186,10 +186,18 @@ tx_postgres_request(struct tx *tx, struct store_admit *p, int64_t id)
 }
 
 static enum rc
-tx_postgres_payload(struct tx *tx, int64_t id, int64_t length, struct spool *to)
+tx_postgres_stored(struct tx *tx, enum tx_stored what, int64_t id,
+    int64_t length, struct spool *to)
 {
+	static const enum pg_query parts[] = {
+		[TX_ANSWER_PIECES] = PG_QUERY_ANSWER_PART,
+		[TX_OWN_ANSWER] = PG_QUERY_ANSWER_PART,
+		[TX_REQUEST_BODY] = PG_QUERY_REQUEST_PART,
+		[TX_LARGE_PAYLOAD] = PG_QUERY_EFFECT_PART,
+	};
+
 	return postgres_body_read(
-	    pg_of(tx), PG_QUERY_EFFECT_PART, id, (size_t)length, to);
+	    pg_of(tx), parts[what], id, (size_t)length, to);
 }
 
 /* The row of a process that has not moved is locked: then it cannot. */
@@ -217,7 +225,7 @@ static const struct tx_ops ops = {
 	.spec = tx_postgres_spec,
 	.erase = tx_postgres_erase,
 	.request = tx_postgres_request,
-	.payload = tx_postgres_payload,
+	.stored = tx_postgres_stored,
 	.hold_owner = tx_postgres_hold_owner,
 };
 
@@ -333,15 +341,6 @@ postgres_alone(struct store *s)
 	return s->owner;
 }
 
-enum rc
-postgres_tx_range(
-    const struct store *store, const char *key, struct row_value range[2])
-{
-	range[0].n = range[1].n = POSTGRES_DIGEST_LEN;
-	return postgres_identity_range(
-	    store->secret, key, range[0].bytes, range[1].bytes);
-}
-
 /* The number is the beginning of the digest. */
 #define NUMBER_BYTES 7
 
@@ -359,11 +358,13 @@ postgres_tx_number(const struct store *store,
 }
 
 enum rc
-postgres_tx_numbered(
-    const struct store *store, uint64_t number, struct row_value range[2])
+postgres_tx_range(const struct store *store, const char *key, uint64_t number,
+    struct row_value range[2])
 {
-	(void)store;
 	range[0].n = range[1].n = POSTGRES_DIGEST_LEN;
+	if (key != NULL)
+		return postgres_identity_range(
+		    store->secret, key, range[0].bytes, range[1].bytes);
 	memset(range[0].bytes, 0, POSTGRES_DIGEST_LEN);
 	memset(range[1].bytes, 0xff, POSTGRES_DIGEST_LEN);
 	for (int i = NUMBER_BYTES - 1; i >= 0; i--, number >>= 8)

@@ -67,14 +67,3 @@ postgres_measure(struct store *s)
 {
 	return postgres_read(s, gauge_bytes, &s->bytes);
 }
-
-enum rc
-postgres_sizes(struct store *s, int64_t *database, int64_t *wal)
-{
-	_Atomic int64_t bytes = 0;
-	enum rc rc = postgres_read(s, gauge_bytes, &bytes);
-
-	*database = bytes;
-	*wal = -1; /* the log is the whole server's */
-	return rc;
-}

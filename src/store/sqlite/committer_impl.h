@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #include "lock.h"
-#include "store_news.h"
+#include "store_ops.h"
 #include "committer.h"
 
 struct committer {

@@ -14,8 +14,6 @@
 
 #include <sys/stat.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,9 +35,6 @@
 /* SQLite's file format, section 4.1 of "WAL-mode File Format": a writer locks
  * this byte of the log's index. */
 #define WRITE_LOCK 120
-
-/* Rights of the group: read and write. */
-#define GROUP 0060
 
 void
 share_init(struct share *share, struct lock *lock)
@@ -169,52 +164,4 @@ share_blocked(struct share *share)
 		share->reported = true;
 		share_report(share, now - share->since);
 	}
-}
-
-/* --- the owner of the files ----------------------------------------------- */
-
-/*
- * Gives a file of the store to the database's group.  The group may be able to
- * write the folder too, so a name in it can be anything.  Only a file with one
- * name, in place, and owned by this user is changed.  An O_PATH descriptor has
- * no part in SQLite's locks: closing it drops none (as of Linux 2.6.39).
- */
-static void
-give_to_group(const char *file, const char *suffix)
-{
-	char name[4096], self[64];
-	struct stat st;
-	int fd;
-
-	if ((size_t)snprintf(name, sizeof(name), "%s%s", file, suffix) >=
-	    sizeof(name))
-		return;
-	fd = open(name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (fd == -1)
-		return; /* not there yet: it copies the database's mode */
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	if (fstat(fd, &st) == -1)
-		goto failed;
-	if ((st.st_mode & GROUP) == GROUP)
-		goto out;
-	errno = EPERM;
-	if (!S_ISREG(st.st_mode) || st.st_nlink != 1 ||
-	    chmod(self, (st.st_mode & 07777) | GROUP) == -1)
-		goto failed;
-	goto out;
-failed:
-	log_event(LOG_WARN, "store-mode", NULL, LOG_S("file", name),
-	    LOG_S("message", strerror(errno)),
-	    LOG_S("note", "handlers cannot share it"));
-out:
-	close(fd);
-}
-
-void
-share_files(const char *file)
-{
-	static const char *const suffixes[] = { "", "-wal", "-shm" };
-
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
-		give_to_group(file, suffixes[i]);
 }

@@ -34,9 +34,6 @@ void share_init(struct share *share, struct lock *lock);
 void share_add(struct share *share, struct store_sharer *sharer);
 void share_remove(struct share *share, struct store_sharer *sharer);
 
-/* Gives the database and the files beside it to the database's group. */
-void share_files(const char *file);
-
 /*
  * The committer calls these: when the write lock is contended; when it has
  * acquired the lock; and when it has released it, which sleeps if handlers

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handler_api_ops.h"
+#include "handler_api.h"
 #include "schema.h"
 
 struct handler_api {

@@ -145,16 +145,37 @@ tx_sqlite_request_part(struct tx *tx, struct store_admit *p, bool *more)
 }
 
 static enum rc
-tx_sqlite_payload(struct tx *tx, int64_t id, int64_t length, struct spool *to)
+tx_sqlite_stored(struct tx *tx, enum tx_stored what, int64_t id, int64_t length,
+    struct spool *to)
 {
-	return store_read_blob(
-	    of_sqlite(tx)->db, "once_payload", id, (size_t)length, to);
+	struct db *db = of_sqlite(tx)->db;
+	int64_t pieces = 0;
+	enum rc rc = RC_OK;
+
+	switch (what) {
+	case TX_LARGE_PAYLOAD:
+		return store_read_blob(
+		    db, "once_payload", id, (size_t)length, to);
+	case TX_OWN_ANSWER:
+		return store_read_blob(db, "once_body", id, (size_t)length, to);
+	case TX_ANSWER_PIECES:
+		rc = store_kept_answer(db, id, &pieces);
+		break;
+	case TX_REQUEST_BODY:
+		rc = store_kept_find_request(db, id, &(int64_t){ 0 }, &pieces);
+		if (rc == RC_OK && pieces == 0)
+			return store_read_blob(
+			    db, "once_request", id, (size_t)length, to);
+		break;
+	}
+	return rc == RC_OK ? store_read_pieces(db, pieces, (size_t)length, to)
+			   : rc;
 }
 
 static const struct tx_ops ops = { tx_sqlite_send, tx_sqlite_result,
 	tx_sqlite_next, tx_sqlite_row, tx_sqlite_members, tx_sqlite_changed,
 	tx_sqlite_must_change, tx_sqlite_spec, tx_sqlite_erase, tx_sqlite_body,
-	tx_sqlite_request, tx_sqlite_request_part, tx_sqlite_payload, NULL };
+	tx_sqlite_request, tx_sqlite_request_part, tx_sqlite_stored, NULL };
 
 void
 sqlite_tx_begin(struct sqlite_tx *t, struct db *db, int64_t now)
@@ -183,7 +204,7 @@ run(struct store *store, struct store_reader *reader, tx_body *body, void *arg)
 	enum rc rc;
 
 	sqlite_tx_begin(&t, reader->db, sqlite_now(store));
-	rc = body(&t.tx, arg);
+	rc = store_reader_after(store, reader, body(&t.tx, arg));
 	sqlite_tx_end(&t);
 	store_reader_give(store, reader);
 	return rc;
@@ -292,15 +313,6 @@ sqlite_alone(struct store *store)
 }
 
 enum rc
-sqlite_tx_range(
-    const struct store *store, const char *key, struct row_value range[2])
-{
-	range[0].n = range[1].n = 0;
-	identity_range(&store->seed, key, &range[0].number, &range[1].number);
-	return RC_OK;
-}
-
-enum rc
 sqlite_tx_number(const struct store *store,
     const struct store_identity *identity, uint64_t *number)
 {
@@ -309,13 +321,16 @@ sqlite_tx_number(const struct store *store,
 }
 
 enum rc
-sqlite_tx_numbered(
-    const struct store *store, uint64_t number, struct row_value range[2])
+sqlite_tx_range(const struct store *store, const char *key, uint64_t number,
+    struct row_value range[2])
 {
-	(void)store;
 	range[0].n = range[1].n = 0;
-	if (!identity_signed(number, &range[0].number))
+	if (key != NULL)
+		identity_range(
+		    &store->seed, key, &range[0].number, &range[1].number);
+	else if (identity_signed(number, &range[0].number))
+		range[1].number = range[0].number;
+	else
 		return RC_NOTFOUND;
-	range[1].number = range[0].number;
 	return RC_OK;
 }

@@ -14,7 +14,6 @@
 #include "clock.h"
 #include "log.h"
 #include "schema.h"
-#include "store_check.h"
 #include "store_impl.h"
 
 /* --- opening ------------------------------------------------------------ */
@@ -42,7 +41,7 @@ read_secret(struct store *store)
 
 /* Store time is not further away than this (ms), so that sums with it do not
  * overflow. */
-#define FARTHEST (STORE_LONGEST / 2)
+#define FARTHEST (ROW_TIME_MAX / 2)
 
 struct clock_row {
 	bool same_boot;
@@ -378,19 +377,10 @@ sqlite_liveness(struct store *store, struct liveness **out)
 /* --- handlers that share the database ------------------------------------- */
 
 void
-sqlite_share_begin(struct store *store, struct store_sharer *sharer)
+sqlite_sharing(struct store *store, struct store_sharer *sharer, bool begins)
 {
-	share_add(&store->share, sharer);
-}
-
-void
-sqlite_share_end(struct store *store, struct store_sharer *sharer)
-{
-	share_remove(&store->share, sharer);
-}
-
-void
-sqlite_share_files(struct store *store)
-{
-	share_files(store->file);
+	if (begins)
+		share_add(&store->share, sharer);
+	else
+		share_remove(&store->share, sharer);
 }

@@ -228,6 +228,6 @@ sqlite_examine(struct store *store, struct findings *f)
 	check_mode(store, f);
 	doctor_check_folder(store, f);
 	findings_add(f, "log", true, "%" PRId64 " bytes in the write-ahead log",
-	    store_file_size(store, "-wal"));
+	    store_files_size(store->file, "-wal"));
 	return RC_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * Whether the store can do its work, and the sizes of its files.
+ * Whether the store can do its work.
  */
 #include "config.h"
 
@@ -11,33 +11,6 @@
 #include "words.h"
 #include "store_files.h"
 #include "store_impl.h"
-
-/* --- sizes -------------------------------------------------------------- */
-
-int64_t
-store_file_size(const struct store *store, const char *suffix)
-{
-	struct stat st;
-	char *name;
-	int64_t size = 0;
-
-	if (asprintf(&name, "%s%s", store->file, suffix) == -1)
-		return 0;
-	if (stat(name, &st) == 0)
-		size = st.st_size;
-	free(name);
-	return size;
-}
-
-enum rc
-sqlite_sizes(struct store *store, int64_t *database, int64_t *wal)
-{
-	*database = store_file_size(store, "");
-	*wal = store_file_size(store, "-wal");
-	return RC_OK;
-}
-
-/* --- health ------------------------------------------------------------- */
 
 static bool
 is_in_place(struct store *store, char *why, size_t size)

@@ -59,13 +59,10 @@ enum rc store_reader_begin(struct store *store, struct store_reader **out);
 void store_reader_give(struct store *store, struct store_reader *r);
 void store_reader_close_all(struct store *store); /* all must be given back */
 
-/*
- * A statement for the key with that identity and that number.  If another
- * database was copied over this one, the number alone might find the row of
- * another key.
- */
-struct db_stmt *store_stmt_of(struct db *db, enum query query,
-    const struct store_identity *identity, int64_t id);
+/* The result of a read that had rc, or why nothing of it may be used: a file
+ * that was copied over the database may also look damaged.  Counts failures. */
+enum rc store_reader_after(
+    struct store *store, struct store_reader *reader, enum rc rc);
 
 /* Copies the body of that row, of length bytes, into a spool. */
 enum rc store_read_blob(struct db *db, const char *table, int64_t id,
@@ -81,9 +78,6 @@ enum rc sqlite_liveness(struct store *store, struct liveness **out);
 /* Logs a folder in which other users can rename or remove the store's files,
  * with the cure. */
 void store_warn_of_folder(const struct store *store);
-
-/* The size of the file with that suffix (bytes); 0 if there is none. */
-int64_t store_file_size(const struct store *store, const char *suffix);
 
 /* Writes down the time, unless that was done less than grain (ms) ago. */
 enum rc store_clock_note(struct store *store, int64_t grain);

@@ -74,9 +74,9 @@ store_kept_delete_refused(struct db *db, int64_t id)
 
 /* --- requests ------------------------------------------------------------- */
 
-/* Bytes and pieces of the request of a key; RC_NOTFOUND: none. */
-static enum rc
-find_request(struct db *db, int64_t id, int64_t *bytes, int64_t *pieces)
+enum rc
+store_kept_find_request(
+    struct db *db, int64_t id, int64_t *bytes, int64_t *pieces)
 {
 	struct db_stmt *s = db_stmt(db, QUERY_REQUEST_BYTES);
 
@@ -90,7 +90,7 @@ store_kept_delete_request(struct db *db, int64_t id)
 	int64_t bytes, pieces;
 	enum rc rc;
 
-	rc = find_request(db, id, &bytes, &pieces);
+	rc = store_kept_find_request(db, id, &bytes, &pieces);
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_OK : rc;
 	rc = store_kept_run(db, QUERY_DELETE_REQUEST, id);

@@ -168,33 +168,16 @@ store_reader_close_all(struct store *store)
 	}
 }
 
-static void
-count_failure(enum rc rc)
-{
-	if (rc != RC_OK && rc != RC_NOTFOUND)
-		metrics_count(METRICS_STORE_ERRORS);
-}
-
-/*
- * The result of a read, or why nothing of it may be used.  A file that was
- * copied over the database may also look damaged.
- */
-static enum rc
-after_read(struct store *store, struct store_reader *reader, enum rc rc)
+enum rc
+store_reader_after(struct store *store, struct store_reader *reader, enum rc rc)
 {
 	enum rc file = store_guard_file(&store->guard, reader->db);
 
-	return rc == RC_OK || file == RC_WENT_BACK ? file : rc;
-}
-
-struct db_stmt *
-store_stmt_of(struct db *db, enum query query,
-    const struct store_identity *identity, int64_t id)
-{
-	struct db_stmt *s = db_stmt(db, query);
-
-	db_bindf(s, "isss", id, identity->key, identity->path, identity->scope);
-	return s;
+	if (rc == RC_OK || file == RC_WENT_BACK)
+		rc = file;
+	if (rc != RC_OK && rc != RC_NOTFOUND)
+		metrics_count(METRICS_STORE_ERRORS);
+	return rc;
 }
 
 /* Reads all of one row, at most *left bytes, and subtracts its bytes from
@@ -256,12 +239,6 @@ store_read_pieces(struct db *db, int64_t id, size_t length, struct spool *body)
 	return rc;
 }
 
-static enum rc
-read_head(struct db_stmt *s, struct kept_head *out)
-{
-	return db_members(s, kept_head, kept_nhead, out);
-}
-
 enum rc
 sqlite_lookup(struct store *store, const struct store_identity *identity,
     struct record *r, struct store_inline_answer *small)
@@ -277,95 +254,17 @@ sqlite_lookup(struct store *store, const struct store_identity *identity,
 		rc = store_row_step(reader->db, identity,
 		    identity_number(&store->seed, identity), r, &s);
 		if (rc == RC_OK && small != NULL && r->kept &&
-		    read_head(s, &h) == RC_OK)
+		    db_members(s, kept_head, kept_nhead, &h) == RC_OK)
 			kept_head_small(&h, r, small);
 		db_reset(s);
-		rc = after_read(store, reader, rc);
+		rc = store_reader_after(store, reader, rc);
 		if (rc != RC_OK && small != NULL && small->is)
 			store_inline_answer_free(small);
 		store_reader_give(store, reader);
 	}
-	count_failure(rc);
 	if (rc == RC_OK)
 		record_check(r);
 	else
 		record_free(r);
-	return rc;
-}
-
-enum rc
-sqlite_find(struct store *store, const struct store_identity *identity,
-    struct record *r)
-{
-	return sqlite_lookup(store, identity, r, NULL);
-}
-
-/* s: a statement of QUERY_ANSWER. */
-static enum rc
-read_answer(struct store *store, struct db *db, struct db_stmt *s,
-    struct response *r, struct spool **body)
-{
-	struct record key;
-	struct kept_head h;
-	int64_t pieces;
-	size_t length;
-	enum rc rc;
-
-	rc = db_step_row(s);
-	if (rc != RC_OK)
-		return rc;
-	rc = store_row_read(s, &key);
-	if (rc == RC_OK && (rc = read_head(s, &h)) == RC_OK)
-		rc = kept_head_read(&h, &key, r);
-	length = (size_t)key.body_length;
-	if (rc == RC_OK && length > 0) {
-		*body = spool_new();
-		if (*body == NULL)
-			rc = RC_NOMEM;
-		else if (h.body.n > 0)
-			rc = spool_write(*body, h.body.data, length);
-		else if (h.response_version == STORE_RESPONSE_LINES)
-			rc = store_read_blob(
-			    db, "once_body", key.id, length, *body);
-		else if ((rc = store_kept_answer(db, key.id, &pieces)) == RC_OK)
-			rc = store_read_pieces(db, pieces, length, *body);
-	}
-	db_reset(s);
-	if (rc == RC_CORRUPT || rc == RC_VERSION)
-		log_event(LOG_ERROR, "store-error", NULL,
-		    LOG_S("database", store->file),
-		    LOG_S("message", "a stored answer makes no sense"),
-		    LOG_I("id", key.id));
-	record_free(&key);
-	return rc;
-}
-
-enum rc
-sqlite_answer(struct store *store, const struct store_identity *identity,
-    int64_t id, struct response *r, struct spool **body)
-{
-	struct store_reader *reader;
-	enum rc rc;
-
-	*body = NULL;
-	rc = store_reader_begin(store, &reader);
-	if (rc == RC_OK) {
-		rc = read_answer(store, reader->db,
-		    store_stmt_of(reader->db, QUERY_ANSWER, identity, id), r,
-		    body);
-		rc = after_read(store, reader, rc);
-		store_reader_give(store, reader);
-	}
-	if (rc == RC_OK && *body != NULL) {
-		r->body = spool_bytes(*body, &rc);
-		r->body_len = (size_t)spool_length(*body);
-	}
-	if (rc != RC_OK) {
-		spool_free(*body);
-		*body = NULL;
-		r->body = NULL;
-		r->body_len = 0;
-	}
-	count_failure(rc);
 	return rc;
 }

@@ -1,0 +1,352 @@
+/*
+ * The store that a process has opened: each call goes to its kind.
+ */
+#include "config.h"
+
+#include <sys/inotify.h>
+
+#include <assert.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "conf_text.h"
+#include "leader.h"
+#include "store_files.h"
+#include "store_module.h"
+#include "store_ops.h"
+
+static const struct store_ops *
+ops_of(const struct store *store)
+{
+	return store_base_of(store)->ops;
+}
+
+/* clang-format off */
+#define X(type, name, parameters, arguments)	\
+	type					\
+	store_##name parameters			\
+	{					\
+		return ops_of(s)->name arguments; \
+	}
+STORE_VALUE_OPS(X)
+#undef X
+#define X(type, name, parameters, arguments)	\
+	type					\
+	store_##name parameters			\
+	{					\
+		ops_of(s)->name arguments;	\
+	}
+STORE_VOID_OPS(X)
+#undef X
+/* clang-format on */
+
+const unsigned char *
+store_secret(const struct store *s)
+{
+	return store_base_of(s)->secret;
+}
+
+const char *
+store_database(const struct store *s)
+{
+	return store_base_of(s)->database;
+}
+
+const char *
+store_folder(const struct store *s)
+{
+	return store_base_of(s)->folder;
+}
+
+enum rc
+store_open(struct store **store, const struct store_options *options, char *err,
+    size_t errsize)
+{
+	const struct store_module *module;
+	enum rc rc;
+
+	if (!conf_text_is_postgresql(options->database))
+		return sqlite_open(store, options, err, errsize);
+	if ((rc = store_module_load(&module, err, errsize)) != RC_OK)
+		return rc;
+	return module->open(store, options, err, errsize);
+}
+
+void
+store_close(struct store *store)
+{
+	if (store != NULL)
+		ops_of(store)->close(store);
+}
+
+void
+store_outcome_free(struct store_outcome *outcome)
+{
+	if (outcome != NULL)
+		ops_of(outcome->store)->outcome_free(outcome);
+}
+
+/* --- the store that is loaded --------------------------------------------- */
+
+#define MODULE "oncewrap-postgresql.so"
+
+static enum rc
+module_of(
+    void *handle, const struct store_module **module, char *err, size_t errsize)
+{
+	const struct store_module *m = dlsym(handle, "oncewrap_postgresql");
+
+	if (m == NULL || strcmp(m->version, PACKAGE_VERSION) != 0) {
+		snprintf(err, errsize,
+		    "%s is of version %s, and this program of %s: install "
+		    "both anew",
+		    MODULE, m != NULL ? m->version : "unknown",
+		    PACKAGE_VERSION);
+		return RC_VERSION;
+	}
+	*module = m;
+	return RC_OK;
+}
+
+enum rc
+store_module_load(const struct store_module **module, char *err, size_t errsize)
+{
+	const char *folder = secure_getenv("ONCEWRAP_MODULES");
+	char name[4096];
+	void *handle;
+
+	if (folder == NULL || *folder == '\0')
+		folder = MODULES;
+	(void)snprintf(name, sizeof(name), "%s/" MODULE, folder);
+	/* It stays loaded: a library's threads and exit handlers may need
+	 * it. */
+	handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (handle == NULL) {
+		snprintf(err, errsize,
+		    "a PostgreSQL database needs the package "
+		    "oncewrap-postgresql: %s",
+		    dlerror());
+		return RC_NOTFOUND;
+	}
+	return module_of(handle, module, err, errsize);
+}
+
+/* --- what threads wait for ------------------------------------------------ */
+
+/* Ends of runs by other processes are found by looking that often (ms). */
+#define LOOK 100
+
+void
+store_news_init(struct store_news *n)
+{
+	lock_init(&n->lock, LOCK_COMMITTER);
+	lock_cond_init(&n->ended);
+	lock_cond_init(&n->made);
+	n->runs = n->work = 1;
+	n->fd = -1;
+}
+
+void
+store_news_destroy(struct store_news *n)
+{
+	pthread_cond_destroy(&n->ended);
+	pthread_cond_destroy(&n->made);
+	lock_destroy(&n->lock);
+}
+
+void
+store_news_ended(struct store_news *n)
+{
+	lock_take(&n->lock);
+	n->runs++;
+	pthread_cond_broadcast(&n->ended);
+	lock_give(&n->lock);
+}
+
+void
+store_news_made(struct store_news *n)
+{
+	const uint64_t one = 1;
+
+	lock_take(&n->lock);
+	n->work++;
+	pthread_cond_broadcast(&n->made);
+	if (n->fd != -1 && write(n->fd, &one, sizeof(one)) == -1)
+		assert(errno == EAGAIN); /* it is readable already */
+	lock_give(&n->lock);
+}
+
+static struct store_news *
+news_of(struct store *s)
+{
+	return &store_base(s)->news;
+}
+
+bool
+store_wait(struct store *s, uint64_t *generation, int64_t until_mono)
+{
+	const int64_t now = clock_mono(), look = now + LOOK;
+	struct store_news *n = news_of(s);
+
+	if (now >= until_mono)
+		return false;
+	leader_yield();
+	lock_take(&n->lock);
+	while (n->runs == *generation)
+		if (!lock_wait(&n->lock, &n->ended,
+			look < until_mono ? look : until_mono))
+			break;
+	*generation = n->runs;
+	lock_give(&n->lock);
+	return true;
+}
+
+bool
+store_wait_work(struct store *s, uint64_t *generation, int64_t until_mono)
+{
+	struct store_news *n = news_of(s);
+	bool news;
+
+	lock_take(&n->lock);
+	while (n->work == *generation)
+		if (!lock_wait(&n->lock, &n->made, until_mono))
+			break;
+	news = n->work != *generation;
+	*generation = n->work;
+	lock_give(&n->lock);
+	return news;
+}
+
+void
+store_wake(struct store *s)
+{
+	store_news_made(news_of(s));
+}
+
+void
+store_news_to(struct store *s, int fd)
+{
+	struct store_news *n = news_of(s);
+
+	lock_take(&n->lock);
+	n->fd = fd;
+	lock_give(&n->lock);
+}
+
+/* --- other processes ------------------------------------------------------ */
+
+/*
+ * Each commit is written to the write-ahead log, by write(2), and the log stays
+ * the same file as long as this process has the database open.  A server tells
+ * nothing of what others commit: its work is found by polling.
+ */
+int
+store_watch(const struct store *s)
+{
+	const char *file = store_base_of(s)->file;
+	char name[4096];
+	int fd;
+
+	if (file == NULL ||
+	    (size_t)snprintf(name, sizeof(name), "%s-wal", file) >=
+		sizeof(name))
+		return -1;
+	if ((fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) == -1)
+		return -1;
+	if (inotify_add_watch(fd, name, IN_MODIFY) == -1) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+enum rc
+store_watch_read(int fd)
+{
+	_Alignas(struct inotify_event) char bytes[1024];
+	const struct inotify_event *event;
+	enum rc rc = RC_NOTFOUND;
+	ssize_t n, at;
+
+	while ((n = read(fd, bytes, sizeof(bytes))) > 0) {
+		for (at = 0; at < n;
+		     at += (ssize_t)(sizeof(*event) + event->len)) {
+			event = (const void *)(bytes + at);
+			if ((event->mask & IN_IGNORED) != 0)
+				return RC_LOST;
+		}
+		rc = RC_OK;
+	}
+	return rc;
+}
+
+/* --- handlers that share the database ------------------------------------- */
+
+void
+store_share_files(struct store *s)
+{
+	if (store_base(s)->file != NULL)
+		store_files_share(store_base(s)->file);
+}
+
+void
+store_share_begin(struct store *s, struct store_sharer *sharer)
+{
+	store_sharing(s, sharer, true);
+}
+
+void
+store_share_end(struct store *s, struct store_sharer *sharer)
+{
+	store_sharing(s, sharer, false);
+}
+
+/* --- what the functions of every store take and give ---------------------- */
+
+void
+store_inline_answer_init(struct store_inline_answer *small)
+{
+	small->is = false;
+	response_init(&small->response);
+	buf_init(&small->body, STORE_INLINE);
+}
+
+void
+store_inline_answer_free(struct store_inline_answer *small)
+{
+	response_free(&small->response);
+	buf_free(&small->body);
+	store_inline_answer_init(small);
+}
+
+void
+store_listed_free(struct store_listed *listed)
+{
+	record_free(&listed->key);
+	store_inline_answer_free(&listed->answer);
+}
+
+void
+store_changes_free(struct store_change *changes, int n)
+{
+	for (int i = 0; i < n; i++) {
+		free((void *)(uintptr_t)changes[i].scope);
+		free((void *)(uintptr_t)changes[i].path);
+		free((void *)(uintptr_t)changes[i].key);
+		memset(&changes[i], 0, sizeof(changes[i]));
+	}
+}
+
+void
+store_scopes_free(struct store_scope *scopes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free(scopes[i].scope);
+		scopes[i].scope = NULL;
+	}
+}

@@ -1,0 +1,305 @@
+/*
+ * Reads of one row: a key, its response, its stored request, an answer that was
+ * not accepted, an effect.  An identity is told with the number of a key: if
+ * another database was copied over this one, the number alone might find the
+ * row of another key.
+ */
+#include "config.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "log.h"
+#include "kept.h"
+#include "rows.h"
+#include "store_ops.h"
+
+enum rc
+store_find(
+    struct store *s, const struct store_identity *identity, struct record *key)
+{
+	return store_lookup(s, identity, key, NULL);
+}
+
+/* What is asked for, and what is found. */
+struct stored {
+	const struct store_identity *identity;
+	int64_t id;
+	struct response *response;
+	struct buf *environment;
+	struct spool *body;
+};
+
+static void
+stored_ask(struct tx *tx, enum tx_query q, struct stored *b)
+{
+	const struct store_identity *i = b->identity;
+
+	spool_free(b->body);
+	b->body = NULL;
+	tx_send(tx, q, "isss", b->id, i->key, i->path, i->scope);
+}
+
+static enum rc
+stored_body(
+    struct tx *tx, struct stored *b, enum tx_stored what, int64_t length)
+{
+	if (length == 0)
+		return RC_OK;
+	if ((b->body = spool_new()) == NULL)
+		return RC_NOMEM;
+	return tx->ops->stored(tx, what, b->id, length, b->body);
+}
+
+/* --- the response --------------------------------------------------------- */
+
+static enum rc
+answer_read(struct tx *tx, struct stored *b, const struct record *key)
+{
+	struct kept_head h;
+	enum rc rc = tx_members(tx, kept_head, kept_nhead, &h);
+
+	if (rc == RC_OK)
+		rc = kept_head_read(&h, key, b->response);
+	if (rc != RC_OK || h.body.n == 0)
+		return rc != RC_OK
+		    ? rc
+		    : stored_body(tx, b,
+			  h.response_version == STORE_RESPONSE_LINES
+			      ? TX_OWN_ANSWER
+			      : TX_ANSWER_PIECES,
+			  key->body_length);
+	if ((b->body = spool_new()) == NULL)
+		return RC_NOMEM;
+	return spool_write(b->body, h.body.data, h.body.n);
+}
+
+static enum rc
+answer_run(struct tx *tx, void *arg)
+{
+	struct stored *b = arg;
+	struct record key;
+	enum rc rc;
+
+	response_free(b->response);
+	stored_ask(tx, TX_ANSWER, b);
+	if ((rc = tx_result(tx)) != RC_OK || (rc = tx_next(tx)) != RC_OK)
+		return rc;
+	if ((rc = tx_this_record(tx, &key)) == RC_OK)
+		rc = answer_read(tx, b, &key);
+	if (rc == RC_CORRUPT || rc == RC_VERSION)
+		log_event(LOG_ERROR, "store-error", NULL,
+		    LOG_S("database", tx->database),
+		    LOG_S("message", "a stored answer makes no sense"),
+		    LOG_I("id", b->id));
+	record_free(&key);
+	return rc;
+}
+
+enum rc
+store_answer(struct store *s, const struct store_identity *identity, int64_t id,
+    struct response *r, struct spool **body)
+{
+	struct stored b = { .identity = identity, .id = id, .response = r };
+	enum rc rc = store_tx_read(s, answer_run, &b);
+
+	if (rc == RC_OK && b.body != NULL) {
+		r->body = spool_bytes(b.body, &rc);
+		r->body_len = (size_t)spool_length(b.body);
+	}
+	if (rc != RC_OK) {
+		spool_free(b.body);
+		b.body = NULL;
+		r->body = NULL;
+		r->body_len = 0;
+	}
+	*body = b.body;
+	return rc;
+}
+
+/* --- the request ---------------------------------------------------------- */
+
+static enum rc
+request_run(struct tx *tx, void *arg)
+{
+	struct stored *b = arg;
+	const void *environment;
+	int64_t length;
+	size_t n;
+	enum rc rc;
+
+	buf_clear(b->environment);
+	stored_ask(tx, TX_REQUEST_READ, b);
+	rc = tx_one(tx, "bm", &environment, &n, &length);
+	if (rc == RC_OK)
+		rc = buf_add(b->environment, environment, n);
+	return rc == RC_OK ? stored_body(tx, b, TX_REQUEST_BODY, length) : rc;
+}
+
+enum rc
+store_request(struct store *s, const struct store_identity *identity,
+    int64_t id, struct buf *environment, struct spool **body)
+{
+	struct stored b = {
+		.identity = identity, .id = id, .environment = environment
+	};
+	enum rc rc = store_tx_read(s, request_run, &b);
+
+	if (rc != RC_OK) {
+		spool_free(b.body);
+		b.body = NULL;
+		buf_clear(environment);
+	}
+	*body = b.body;
+	return rc;
+}
+
+/* --- a key ---------------------------------------------------------------- */
+
+struct one_key {
+	int64_t id;
+	struct record *key;
+	struct response *head; /* NULL: not wanted */
+};
+
+static enum rc
+key_run(struct tx *tx, void *arg)
+{
+	const struct one_key *b = arg;
+	struct kept_head h;
+	enum rc rc;
+
+	tx_send(tx, TX_BROWSE_ROW, "i", b->id);
+	if ((rc = tx_result(tx)) != RC_OK ||
+	    (rc = tx_record(tx, b->key)) != RC_OK)
+		return rc;
+	if (b->head == NULL || !b->key->kept)
+		return RC_OK;
+	if (tx_members(tx, kept_head, kept_nhead, &h) != RC_OK ||
+	    kept_head_read(&h, b->key, b->head) != RC_OK) {
+		response_free(b->head);
+		response_init(b->head);
+	}
+	return RC_OK;
+}
+
+enum rc
+store_browse_key(
+    struct store *s, int64_t id, struct record *key, struct response *head)
+{
+	struct one_key b = { .id = id, .key = key, .head = head };
+
+	memset(key, 0, sizeof(*key));
+	return store_tx_look(s, key_run, &b);
+}
+
+struct one_resource {
+	const char *resource;
+	struct record *key;
+};
+
+static enum rc
+status_run(struct tx *tx, void *arg)
+{
+	const struct one_resource *b = arg;
+	enum rc rc;
+
+	tx_send(tx, TX_STATUS, "s", b->resource);
+	if ((rc = tx_result(tx)) != RC_OK || (rc = tx_next(tx)) != RC_OK)
+		return rc;
+	if ((rc = tx_this_record(tx, b->key)) == RC_CORRUPT)
+		rows_bad(tx->database, "once_key", b->key->id);
+	return rc;
+}
+
+enum rc
+store_status(struct store *s, const char *resource, struct record *key)
+{
+	struct one_resource b = { resource, key };
+
+	memset(key, 0, sizeof(*key));
+	return store_tx_look(s, status_run, &b);
+}
+
+/* --- an answer that was not accepted -------------------------------------- */
+
+struct one_output {
+	int64_t id;
+	struct store_output *output;
+};
+
+static enum rc
+output_run(struct tx *tx, void *arg)
+{
+	const struct one_output *find = arg;
+	struct store_output *o = find->output;
+	int64_t exit_status = 0;
+	const void *bytes, *errors;
+	size_t n, nerrors;
+	enum rc rc;
+
+	store_output_free(o);
+	tx_send(tx, TX_REFUSED, "i", find->id);
+	rc = tx_one(tx, "didm?bb", &o->attempt, &exit_status, &o->signal,
+	    &o->length, &o->refused, &bytes, &n, &errors, &nerrors);
+	if (rc != RC_OK)
+		return rc;
+	rc = buf_add(&o->bytes, bytes, n);
+	if (rc == RC_OK)
+		rc = buf_add(&o->errors, errors, nerrors);
+	o->exit_status = (int)exit_status;
+	/* Any program that can write the store may have written the row. */
+	if (rc == RC_LIMIT || exit_status < -1 || exit_status > INT_MAX ||
+	    (uint64_t)o->length < n)
+		rc = RC_CORRUPT;
+	return rc;
+}
+
+void
+store_output_free(struct store_output *o)
+{
+	buf_free(&o->bytes);
+	buf_free(&o->errors);
+}
+
+enum rc
+store_output(struct store *s, int64_t id, struct store_output *output)
+{
+	struct one_output find = { id, output };
+	enum rc rc;
+
+	memset(output, 0, sizeof(*output));
+	buf_init(&output->bytes, LIMIT_REFUSED);
+	buf_init(&output->errors, LIMIT_ERRORS);
+	rc = store_tx_look(s, output_run, &find);
+	if (rc != RC_OK)
+		store_output_free(output);
+	return rc;
+}
+
+/* --- an effect ------------------------------------------------------------ */
+
+struct one_effect {
+	int64_t id;
+	struct effect *effect;
+};
+
+static enum rc
+effect_run(struct tx *tx, void *arg)
+{
+	const struct one_effect *b = arg;
+	enum rc rc;
+
+	tx_send(tx, TX_BROWSE_EFFECT, "i", b->id);
+	rc = tx_result(tx);
+	return rc == RC_OK ? tx_effect(tx, b->effect) : rc;
+}
+
+enum rc
+store_browse_effect(struct store *s, int64_t id, struct effect *e)
+{
+	struct one_effect b = { id, e };
+
+	memset(e, 0, sizeof(*e));
+	return store_tx_look(s, effect_run, &b);
+}
