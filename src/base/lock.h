@@ -40,7 +40,7 @@ enum lock_rank {
 	LOCK_COMMITTER,
 	/* what limits refused in the last minute (refused.c) */
 	LOCK_REFUSED,
-	/* the repeated requests of each scope (repeats.c) */
+	/* the repeated requests of each scope (maintenance.c) */
 	LOCK_REPEATS,
 	/* what is to be told to an operator (attention.c) */
 	LOCK_ATTENTION

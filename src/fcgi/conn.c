@@ -8,17 +8,17 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "caller.h"
 #include "clock.h"
 #include "limit.h"
 #include "log.h"
-
-#include "shares.h"
-
 #include "conn.h"
 
 void
@@ -69,12 +69,71 @@ conn_log(const struct conn *c)
 	return c->exchange.conf != NULL ? &c->exchange.log : NULL;
 }
 
+/* --- shares ------------------------------------------------------------- */
+
+/* A table of sums, by a hash of the caller's name (caller.h).  Two callers may
+ * have one sum; which ones they are is another matter in each process. */
+#define SHARES 1024 /* and CONN_SHARE_NONE */
+
+static _Atomic uint64_t share_taken[SHARES + 1];
+static _Atomic uint64_t seed; /* 0: not made yet */
+
+static uint64_t
+shares_seed(void)
+{
+	uint64_t made = 0, old = 0;
+
+	if (atomic_load(&seed) == 0) {
+		/* Without random bytes all processes have the same pairs. */
+		if (getrandom(&made, sizeof(made), GRND_NONBLOCK) == -1)
+			made = 0;
+		made |= 1;
+		(void)atomic_compare_exchange_strong(&seed, &old, made);
+	}
+	return atomic_load(&seed);
+}
+
+unsigned
+conn_share_of(const char *address)
+{
+	char name[CALLER_NAME_LEN + 1];
+	uint64_t hash = shares_seed();
+
+	caller_name("", address, name);
+	if (strcmp(name, "-") == 0)
+		return CONN_SHARE_NONE;
+	for (const char *p = name; *p != '\0'; p++) {
+		hash =
+		    (hash ^ (unsigned char)*p) * UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 29;
+	}
+	return 1 + (unsigned)(hash % SHARES);
+}
+
+bool
+conn_share_has_room(unsigned share, uint64_t own, uint64_t more)
+{
+	const uint64_t half = spool_total() / 2,
+		       now = atomic_load(&share_taken[share]);
+
+	return share == CONN_SHARE_NONE || now <= own ||
+	    (now <= half && more <= half - now);
+}
+
+void
+conn_share_take(unsigned share, uint64_t bytes)
+{
+	atomic_fetch_add(&share_taken[share], bytes);
+}
+
+/* --- one connection ----------------------------------------------------- */
+
 void
 conn_drop_body(struct exchange *x)
 {
 	spool_free(x->body);
 	x->body = NULL;
-	shares_give(x->share, x->taken);
+	atomic_fetch_sub(&share_taken[x->share], x->taken);
 	x->taken = 0;
 }
 
@@ -84,7 +143,7 @@ conn_reset(struct exchange *x)
 {
 	answer_free(&x->answer);
 	conn_drop_body(x);
-	x->share = SHARES_NONE;
+	x->share = CONN_SHARE_NONE;
 	conf_unref(x->conf);
 	x->conf = NULL;
 	buf_free(&x->path);

@@ -53,7 +53,7 @@ struct exchange {
 	struct buf path;
 	/* the body as it arrives */
 	struct spool *body;
-	unsigned share; /* of the client: see shares.h */
+	unsigned share; /* of the client: see conn_share_of() */
 	uint64_t taken; /* bytes of the body that count there */
 	uint64_t limit, declared, received;
 	bool has_length; /* declared holds CONTENT_LENGTH */
@@ -149,6 +149,22 @@ void conn_unwatch(struct conn *c);
  * every connection that reads is closed.
  */
 void conn_park(struct conn *c, enum conn_state state);
+
+/*
+ * What the bodies of one client take of spool_total.  The bodies of one address
+ * together may take half of it, so that no client keeps the bodies of others
+ * out; a body that is alone may take all.  CONN_SHARE_NONE: of clients without
+ * an address, whose bodies have no limit but that of all.
+ */
+#define CONN_SHARE_NONE 0
+
+/* The share of REMOTE_ADDR, which may be NULL. */
+unsigned conn_share_of(const char *address);
+
+/* Whether the share has room for more bytes of a body that has own bytes. */
+bool conn_share_has_room(unsigned share, uint64_t own, uint64_t more);
+
+void conn_share_take(unsigned share, uint64_t bytes);
 
 /* Frees the body, with its part of the client's share. */
 void conn_drop_body(struct exchange *x);

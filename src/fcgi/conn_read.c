@@ -23,8 +23,6 @@
 #include "limit.h"
 #include "log.h"
 #include "route.h"
-
-#include "shares.h"
 #include "uuid.h"
 #include "conn.h"
 
@@ -191,8 +189,8 @@ room_for(const struct exchange *x, size_t len)
 {
 	if (!spool_has_room(len))
 		return BODY_NO_ROOM;
-	return shares_have_room(x->share, x->taken, len) ? BODY_WHOLE
-							 : BODY_NO_SHARE;
+	return conn_share_has_room(x->share, x->taken, len) ? BODY_WHOLE
+							    : BODY_NO_SHARE;
 }
 
 /*
@@ -242,7 +240,8 @@ take_body(struct exchange *x, const void *data, size_t len)
 		return;
 	}
 	if (x->body == NULL)
-		x->share = shares_of(request_param(&x->request, "REMOTE_ADDR"));
+		x->share =
+		    conn_share_of(request_param(&x->request, "REMOTE_ADDR"));
 	if ((state = conn_read_make_room(x, len)) != BODY_WHOLE) {
 		spoil(x, state);
 		return;
@@ -250,7 +249,7 @@ take_body(struct exchange *x, const void *data, size_t len)
 	if (x->body == NULL)
 		x->body = spool_new();
 	if (x->body != NULL) {
-		shares_take(x->share, len);
+		conn_share_take(x->share, len);
 		x->taken += len;
 		rc = spool_write(x->body, data, len);
 	}

@@ -51,6 +51,14 @@ listen_fail(const struct conf *conf, conf_line line, struct conf_error *err,
 	return -1;
 }
 
+/* errno says what failed with that socket. */
+static int
+listen_error(const struct conf *conf, const char *name, struct conf_error *err)
+{
+	return listen_fail(
+	    conf, conf->socket_line, err, "%s: %s", name, strerror(errno));
+}
+
 static bool
 listens(int fd)
 {
@@ -124,8 +132,7 @@ make_way(const struct conf *conf, const struct sockaddr_un *addr,
 	if (lstat(path, &st) == -1) {
 		if (errno == ENOENT)
 			return 0;
-		return listen_fail(conf, conf->socket_line, err, "%s: %s", path,
-		    strerror(errno));
+		return listen_error(conf, path, err);
 	}
 	if (!S_ISSOCK(st.st_mode))
 		return listen_fail(conf, conf->socket_line, err,
@@ -232,11 +239,8 @@ open_unix(const struct conf *conf, const char *path, char **unlink_path,
 		goto out;
 	}
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd == -1) {
-		listen_fail(conf, conf->socket_line, err, "%s: %s", path,
-		    strerror(errno));
-		goto out;
-	}
+	if (fd == -1)
+		goto fail;
 	/* The file takes its mode from the socket, so that nothing has to be
 	 * changed by name. */
 	mask = umask(0);
@@ -244,20 +248,15 @@ open_unix(const struct conf *conf, const char *path, char **unlink_path,
 	if (rc == 0)
 		rc = bind(fd, (struct sockaddr *)&addr, sizeof(addr));
 	umask(mask);
-	if (rc == -1) {
-		listen_fail(conf, conf->socket_line, err, "%s: %s", path,
-		    strerror(errno));
-		goto out;
-	}
+	if (rc == -1)
+		goto fail;
 	bound = true;
 	if (give(conf, path, err) == -1)
 		goto out;
-	if (listen(fd, SOMAXCONN) == -1) {
-		listen_fail(conf, conf->socket_line, err, "%s: %s", path,
-		    strerror(errno));
-		goto out;
-	}
-	return fd;
+	if (listen(fd, SOMAXCONN) == 0)
+		return fd;
+fail:
+	(void)listen_error(conf, path, err);
 out:
 	if (bound)
 		unlink(path);
@@ -349,8 +348,7 @@ open_fd(
 		    "%s: not a listening socket", name);
 	fd = adopt(fd);
 	if (fd == -1)
-		return listen_fail(conf, conf->socket_line, err, "%s: %s", name,
-		    strerror(errno));
+		return listen_error(conf, name, err);
 	return fd;
 }
 

@@ -18,10 +18,10 @@
 #include "clock.h"
 #include "fault.h"
 #include "limit.h"
+#include "lock.h"
 #include "log.h"
 #include "metrics.h"
 #include "problem.h"
-#include "repeats.h"
 #include "scope.h"
 #include "uuid.h"
 #include "maintenance.h"
@@ -213,6 +213,89 @@ abandon_all(
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
+/* --- repeated requests --------------------------------------------------- */
+
+static struct lock repeats_lock = { PTHREAD_MUTEX_INITIALIZER, LOCK_REPEATS };
+static struct store_repeat counted[MAINTENANCE_SCOPES];
+static size_t ncounted;
+
+/* The counts of a scope, or NULL: there is no room.  The caller holds the
+ * lock. */
+static struct store_repeat *
+find_repeats(const char *scope)
+{
+	struct store_repeat *r = counted;
+
+	for (; r < counted + ncounted; r++)
+		if (strcmp(r->scope, scope) == 0)
+			return r;
+	if (ncounted == MAINTENANCE_SCOPES ||
+	    strlen(scope) > MAINTENANCE_LENGTH ||
+	    (r->scope = strdup(scope)) == NULL)
+		return NULL;
+	ncounted++;
+	r->duplicates = r->misuse = 0;
+	return r;
+}
+
+void
+maintenance_repeat(const char *scope, bool misuse)
+{
+	struct store_repeat *r;
+
+	lock_take(&repeats_lock);
+	r = find_repeats(scope);
+	if (r != NULL && misuse)
+		r->misuse++;
+	else if (r != NULL)
+		r->duplicates++;
+	lock_give(&repeats_lock);
+}
+
+/* Takes away what was stored; the scopes that were not counted since go. */
+static void
+subtract_repeats(const struct store_repeat *stored, size_t n)
+{
+	struct store_repeat *to = counted;
+
+	for (size_t i = 0; i < n; i++) {
+		counted[i].duplicates -= stored[i].duplicates;
+		counted[i].misuse -= stored[i].misuse;
+	}
+	for (size_t i = 0; i < ncounted; i++) {
+		if (counted[i].duplicates > 0 || counted[i].misuse > 0)
+			*to++ = counted[i];
+		else
+			free(counted[i].scope);
+	}
+	ncounted = (size_t)(to - counted);
+}
+
+/* Adds what was counted to the store.  On failure the counts stay. */
+static enum rc
+add_repeats(struct store *store)
+{
+	struct store_repeat *copy;
+	enum rc rc;
+	size_t n;
+
+	if ((copy = calloc(MAINTENANCE_SCOPES, sizeof(*copy))) == NULL)
+		return RC_NOMEM;
+	/* Only this function removes, so the texts stay. */
+	lock_take(&repeats_lock);
+	n = ncounted;
+	memcpy(copy, counted, n * sizeof(*copy));
+	lock_give(&repeats_lock);
+	rc = store_repeats(store, copy, n);
+	if (rc == RC_OK) {
+		lock_take(&repeats_lock);
+		subtract_repeats(copy, n);
+		lock_give(&repeats_lock);
+	}
+	free(copy);
+	return rc;
+}
+
 /* --- the passes of a daemon ---------------------------------------------- */
 
 /* The passes alternate by slices, so that a backlog of one does not hold up the
@@ -263,7 +346,7 @@ maintenance_free(struct maintenance *m)
 {
 	if (m != NULL)
 		maintenance_report(
-		    m, &m->repeats, "repeats", repeats_store(m->store));
+		    m, &m->repeats, "repeats", add_repeats(m->store));
 	free(m);
 }
 
@@ -295,7 +378,7 @@ slice_recover(struct maintenance *m)
 	    maintenance_recover(m->store, &m->recover));
 	if (m->recover.more)
 		return;
-	maintenance_report(m, &m->repeats, "repeats", repeats_store(m->store));
+	maintenance_report(m, &m->repeats, "repeats", add_repeats(m->store));
 	m->recovered = clock_mono();
 }
 

@@ -15,7 +15,6 @@
 #include "maintenance.h"
 #include "metrics.h"
 #include "refused.h"
-#include "repeats.h"
 #include "respond.h"
 #include "uuid.h"
 
@@ -475,7 +474,7 @@ engine_reserve(struct job *job, enum decision *decision)
 	    *decision == DECIDE_RUN && job->again ? METRICS_RESERVE_FAILED_RETRY
 						  : counted[*decision]);
 	if (*decision != DECIDE_RUN)
-		repeats_count(job->scope.data,
+		maintenance_repeat(job->scope.data,
 		    counted[*decision] == METRICS_RESERVE_KEY_MISUSE);
 	return true;
 }
