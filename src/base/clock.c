@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -41,6 +42,14 @@ int64_t
 clock_mono(void)
 {
 	return clock_read_clock(CLOCK_MONOTONIC);
+}
+
+int
+clock_left(int64_t mono)
+{
+	const int64_t left = mono - clock_mono();
+
+	return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
 int64_t

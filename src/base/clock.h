@@ -24,6 +24,9 @@ int64_t clock_mono(void);
 int64_t clock_mono_us(void);
 int64_t clock_wall(void);
 
+/* Milliseconds until a time of clock_mono() (ms), for poll(2): at least 0. */
+int clock_left(int64_t mono);
+
 /* Waits for the semaphore until a time of clock_mono() (ms).  False: the time
  * is past. */
 _Bool clock_wait_mono(sem_t *sem, int64_t mono);

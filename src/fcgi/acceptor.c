@@ -108,14 +108,14 @@ acceptor_make_room(struct mux *m)
 	const char *slow = NULL;
 	struct conn *c;
 
-	conn_lock(m);
+	lock_take(&m->lock);
 	if ((c = find_idle(m)) == NULL && (c = find_slow(m)) != NULL)
 		slow = "reading the parameters";
 	if (c == NULL && (c = find_slow_body(m)) != NULL)
 		slow = "reading the body";
 	if (c != NULL)
 		conn_take(c);
-	conn_unlock(m);
+	lock_give(&m->lock);
 	if (c == NULL)
 		return false;
 	if (slow != NULL)
@@ -132,11 +132,11 @@ may_connect(struct mux *m, int fd)
 	socklen_t len = sizeof(cred);
 	bool may;
 
-	conn_lock(m);
+	lock_take(&m->lock);
 	may = m->peers.anyone ||
 	    (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
 		peers_allow(&m->peers, cred.uid));
-	conn_unlock(m);
+	lock_give(&m->lock);
 	if (may)
 		return true;
 	log_event(LOG_WARN, "peer-refused", NULL, LOG_I("uid", cred.uid),

@@ -22,18 +22,6 @@
 #include "conn.h"
 
 void
-conn_lock(struct mux *m)
-{
-	lock_take(&m->lock);
-}
-
-void
-conn_unlock(struct mux *m)
-{
-	lock_give(&m->lock);
-}
-
-void
 conn_wake(struct mux *m)
 {
 	static const uint64_t one = 1;
@@ -215,9 +203,9 @@ conn_close(struct conn *c)
 	unsigned before;
 
 	assert(c->list == NULL);
-	conn_lock(m);
+	lock_take(&m->lock);
 	time_head(c, false);
-	conn_unlock(m);
+	lock_give(&m->lock);
 	time_body(c, false);
 	/* A child that is just being started may still hold a copy of the
 	 * descriptor.  Then close() does not end epoll's interest. */
@@ -287,7 +275,7 @@ conn_park(struct conn *c, enum conn_state state)
 	c->state = state;
 	if (request && c->exchange.conf != NULL)
 		time_body(c, true);
-	conn_lock(m);
+	lock_take(&m->lock);
 	time_head(
 	    c, request && c->exchange.conf == NULL && !fcgi_idle(&c->fcgi));
 	if (m->looked && idle && c->served && c->left.len == 0)
@@ -310,7 +298,7 @@ conn_park(struct conn *c, enum conn_state state)
 	}
 	if (!dead)
 		TAILQ_INSERT_TAIL(c->list, c, link);
-	conn_unlock(m);
+	lock_give(&m->lock);
 	if (wake && !leader_leads(m->leader))
 		conn_wake(m);
 	if (dead)
@@ -333,14 +321,14 @@ conn_queue(struct conn *c)
 
 	assert(c->list == NULL);
 	time_body(c, false);
-	conn_lock(m);
+	lock_take(&m->lock);
 	time_head(c, false);
 	stopped = m->stopped;
 	if (!stopped) {
 		c->list = &m->queue;
 		TAILQ_INSERT_TAIL(&m->queue, c, link);
 	}
-	conn_unlock(m);
+	lock_give(&m->lock);
 	if (stopped) {
 		conn_close(c);
 		return;

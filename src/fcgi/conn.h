@@ -192,9 +192,6 @@ const struct log_request *conn_log(const struct conn *c);
 /* Wakes the leader. */
 void conn_wake(struct mux *m);
 
-void conn_lock(struct mux *m);
-void conn_unlock(struct mux *m);
-
 /*
  * Reads the available input, and parks the connection, hands it to the
  * workers, or ends it.  The caller leads and holds the connection, and no

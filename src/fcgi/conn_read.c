@@ -128,9 +128,9 @@ conn_read_begin(struct conn *c)
 	const struct conf_route *route;
 	enum rc rc;
 
-	conn_lock(c->mux);
+	lock_take(&c->mux->lock);
 	x->conf = conf_ref(c->mux->conf);
-	conn_unlock(c->mux);
+	lock_give(&c->mux->lock);
 	uuid_urn(rq->instance);
 	x->log.instance = rq->instance;
 	rq->log = &x->log;

@@ -47,9 +47,9 @@ mux_serve(struct conn *c)
 	char waste[4096];
 	ssize_t n;
 
-	conn_lock(c->mux);
+	lock_take(&c->mux->lock);
 	conn_take(c);
-	conn_unlock(c->mux);
+	lock_give(&c->mux->lock);
 	switch (c->state) {
 	case CONN_READING:
 	case CONN_REPLYING:
@@ -75,11 +75,11 @@ serve_ready(struct mux *m)
 	struct conn_list ready = TAILQ_HEAD_INITIALIZER(ready);
 	struct conn *c;
 
-	conn_lock(m);
+	lock_take(&m->lock);
 	TAILQ_CONCAT(&ready, &m->ready, link);
 	TAILQ_FOREACH(c, &ready, link)
 	c->list = &ready;
-	conn_unlock(m);
+	lock_give(&m->lock);
 	while ((c = TAILQ_FIRST(&ready)) != NULL) {
 		conn_take(c);
 		conn_read(c);
@@ -100,13 +100,13 @@ take_expired(struct mux *m, struct conn_list *list, int64_t now)
 {
 	struct conn *c;
 
-	conn_lock(m);
+	lock_take(&m->lock);
 	c = TAILQ_FIRST(list);
 	if (c != NULL && mux_deadline(m, c) > now)
 		c = NULL;
 	if (c != NULL)
 		conn_take(c);
-	conn_unlock(m);
+	lock_give(&m->lock);
 	return c;
 }
 
@@ -116,13 +116,13 @@ take_slow_head(struct mux *m, int64_t now)
 {
 	struct conn *c;
 
-	conn_lock(m);
+	lock_take(&m->lock);
 	c = TAILQ_FIRST(&m->heads);
 	if (c != NULL && now - c->head_since < atomic_load(&m->io_timeout))
 		c = NULL;
 	if (c != NULL)
 		conn_take(c);
-	conn_unlock(m);
+	lock_give(&m->lock);
 	return c;
 }
 
@@ -161,10 +161,10 @@ earlier(int64_t a, int64_t b)
 static int
 next_timeout(struct mux *m)
 {
-	int64_t at = INT64_MAX, left;
+	int64_t at = INT64_MAX;
 	struct conn *c;
 
-	conn_lock(m);
+	lock_take(&m->lock);
 	if ((c = TAILQ_FIRST(&m->active)) != NULL)
 		at = earlier(at, mux_deadline(m, c));
 	if ((c = TAILQ_FIRST(&m->linger)) != NULL)
@@ -177,13 +177,10 @@ next_timeout(struct mux *m)
 		at = earlier(at, m->until);
 	if (!TAILQ_EMPTY(&m->ready))
 		at = 0;
-	conn_unlock(m);
+	lock_give(&m->lock);
 	if (m->resume_at != 0)
 		at = earlier(at, m->resume_at);
-	if (at == INT64_MAX)
-		return -1;
-	left = at - clock_mono();
-	return left < 0 ? 0 : (int)earlier(left, INT32_MAX);
+	return at == INT64_MAX ? -1 : clock_left(at);
 }
 
 /* Whether nothing is left to be sent, or there is no time left for it. */
@@ -192,11 +189,11 @@ ended(struct mux *m)
 {
 	bool yes;
 
-	conn_lock(m);
+	lock_take(&m->lock);
 	yes = m->closing && m->stopped &&
 	    ((TAILQ_EMPTY(&m->active) && TAILQ_EMPTY(&m->linger)) ||
 		clock_mono() >= m->until);
-	conn_unlock(m);
+	lock_give(&m->lock);
 	return yes;
 }
 
@@ -343,13 +340,13 @@ mux_reload(struct mux *m, struct conf *conf, struct peers *peers)
 	struct peers old_peers;
 	struct conf *old;
 
-	conn_lock(m);
+	lock_take(&m->lock);
 	old = m->conf;
 	old_peers = m->peers;
 	m->conf = conf_ref(conf);
 	m->peers = *peers;
 	atomic_store(&m->io_timeout, conf->io_timeout);
-	conn_unlock(m);
+	lock_give(&m->lock);
 	/* The leader may sleep until a later deadline. */
 	conn_wake(m);
 	conf_unref(old);
@@ -411,10 +408,10 @@ mux_close(struct mux *m, int64_t until_mono)
 	if (m == NULL)
 		return;
 	mux_stop(m, 0);
-	conn_lock(m);
+	lock_take(&m->lock);
 	m->closing = true;
 	m->until = until_mono;
-	conn_unlock(m);
+	lock_give(&m->lock);
 	conn_wake(m);
 	pthread_join(m->thread, NULL);
 	free_mux(m);
@@ -425,11 +422,11 @@ take_queued(struct mux *m)
 {
 	struct conn *c;
 
-	conn_lock(m);
+	lock_take(&m->lock);
 	c = TAILQ_FIRST(&m->queue);
 	assert(c != NULL);
 	conn_take(c);
-	conn_unlock(m);
+	lock_give(&m->lock);
 	if (c->exchange.request.body_len >= LONG_BODY)
 		leader_yield();
 	return &c->exchange;

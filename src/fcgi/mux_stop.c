@@ -28,7 +28,7 @@ mux_close_all(struct mux *m, struct conn_list *list, bool all)
 	struct conn_list doomed = TAILQ_HEAD_INITIALIZER(doomed);
 	struct conn *c, *next;
 
-	conn_lock(m);
+	lock_take(&m->lock);
 	for (c = TAILQ_FIRST(list); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
 		if (!all && c->state == CONN_SENDING)
@@ -37,7 +37,7 @@ mux_close_all(struct mux *m, struct conn_list *list, bool all)
 		TAILQ_INSERT_TAIL(&doomed, c, link);
 		c->list = &doomed;
 	}
-	conn_unlock(m);
+	lock_give(&m->lock);
 	while ((c = TAILQ_FIRST(&doomed)) != NULL) {
 		conn_take(c);
 		conn_close(c);
@@ -55,9 +55,9 @@ stop_refuse(struct mux *m, bool take_waiting)
 		return;
 	}
 	acceptor_stop(m);
-	conn_lock(m);
+	lock_take(&m->lock);
 	m->refused = true;
-	conn_unlock(m);
+	lock_give(&m->lock);
 	pthread_cond_broadcast(&m->refused_cond);
 }
 
@@ -72,7 +72,7 @@ look_again(struct mux *m)
 	struct conn_list found = TAILQ_HEAD_INITIALIZER(found);
 	struct conn *c, *next;
 
-	conn_lock(m);
+	lock_take(&m->lock);
 	m->looked = true;
 	for (c = TAILQ_FIRST(&m->idle); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
@@ -80,7 +80,7 @@ look_again(struct mux *m)
 		TAILQ_INSERT_TAIL(&found, c, link);
 		c->list = &found;
 	}
-	conn_unlock(m);
+	lock_give(&m->lock);
 	while ((c = TAILQ_FIRST(&found)) != NULL) {
 		conn_take(c);
 		/* A held connection must give no event. */
@@ -108,9 +108,9 @@ is_arriving(struct mux *m)
 static void
 stop_stop(struct mux *m)
 {
-	conn_lock(m);
+	lock_take(&m->lock);
 	m->stopped = true;
-	conn_unlock(m);
+	lock_give(&m->lock);
 	mux_close_all(m, &m->idle, true);
 	mux_close_all(m, &m->ready, true);
 	mux_close_all(m, &m->active, false);
@@ -122,13 +122,13 @@ mux_advance(struct mux *m)
 {
 	bool refuse_now, take, look_now, stop_now;
 
-	conn_lock(m);
+	lock_take(&m->lock);
 	refuse_now = m->refusing && !m->refused;
 	take = m->take_waiting;
 	look_now = m->stopping && !m->looked;
 	stop_now = m->looked && !m->stopped &&
 	    (m->closing || !is_arriving(m) || clock_mono() >= m->arrive_until);
-	conn_unlock(m);
+	lock_give(&m->lock);
 	if (refuse_now)
 		stop_refuse(m, take);
 	else if (look_now)
@@ -143,33 +143,33 @@ mux_is_refusing(struct mux *m)
 {
 	bool yes;
 
-	conn_lock(m);
+	lock_take(&m->lock);
 	yes = m->refusing;
-	conn_unlock(m);
+	lock_give(&m->lock);
 	return yes;
 }
 
 void
 mux_refuse(struct mux *m, bool take_waiting)
 {
-	conn_lock(m);
+	lock_take(&m->lock);
 	m->refusing = true;
 	m->take_waiting = take_waiting;
-	conn_unlock(m);
+	lock_give(&m->lock);
 	conn_wake(m);
-	conn_lock(m);
+	lock_take(&m->lock);
 	while (!m->refused)
 		lock_wait(&m->lock, &m->refused_cond, LOCK_FOREVER);
-	conn_unlock(m);
+	lock_give(&m->lock);
 }
 
 void
 mux_stop(struct mux *m, int64_t arrive_until_mono)
 {
-	conn_lock(m);
+	lock_take(&m->lock);
 	m->refusing = true;
 	m->stopping = true;
 	m->arrive_until = arrive_until_mono;
-	conn_unlock(m);
+	lock_give(&m->lock);
 	conn_wake(m);
 }

@@ -20,7 +20,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -225,11 +224,9 @@ sleep_quietly(struct scheduler *s, int64_t until)
 {
 	struct pollfd fds[2] = { { .fd = s->watch, .events = POLLIN },
 		{ .fd = s->news, .events = POLLIN } };
-	const int64_t left = until - clock_mono();
 	uint64_t n;
 
-	if (left > 0)
-		(void)poll(fds, 2, left < INT_MAX ? (int)left : INT_MAX);
+	(void)poll(fds, 2, clock_left(until));
 	if (read(s->news, &n, sizeof(n)) == -1)
 		assert(errno == EAGAIN);
 }

@@ -14,7 +14,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -29,6 +28,7 @@
 #include "log.h"
 #include "run_impl.h"
 #include "workers.h"
+#include "workers_impl.h"
 #include "run.h"
 
 /* The same stop twice: the flag for readers, the descriptor for poll(2). */
@@ -235,15 +235,6 @@ conclude_if_over(struct run *run)
 	return run->over;
 }
 
-/* Milliseconds to the deadline, at least 0. */
-static int
-run_left(const struct run *run)
-{
-	int64_t left = run->deadline - clock_mono();
-
-	return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
-}
-
 /* Waits for an event, at most max ms (-1: until the deadline), and handles all
  * events but output. */
 static void
@@ -253,7 +244,7 @@ wait_event(struct run *run, int max)
 	struct workers_process *process = app != NULL ? app->process : NULL;
 	struct pollfd pfd[4] = {
 		{ .fd = run->exited ? -1 : run->child.pidfd },
-		{ .fd = process != NULL ? workers_stderr(process) : run->err },
+		{ .fd = process != NULL ? process->err : run->err },
 		{ .fd = run->out },
 		{ .fd = run->phase == PHASE_RUNNING ? drain_fd : -1 },
 	};
@@ -264,7 +255,7 @@ wait_event(struct run *run, int max)
 		pfd[i].events = POLLIN;
 	if (app != NULL && !app->all_sent)
 		pfd[2].events |= POLLOUT;
-	if (poll(pfd, 4, max != -1 ? max : run_left(run)) == -1) {
+	if (poll(pfd, 4, max != -1 ? max : clock_left(run->deadline)) == -1) {
 		assert(errno == EINTR || errno == ENOMEM);
 		return;
 	}

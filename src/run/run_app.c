@@ -37,6 +37,7 @@
 #include "run_connect.h"
 #include "run_impl.h"
 #include "workers.h"
+#include "workers_impl.h"
 
 /* Time (ms) for a process that has closed its connection to end by itself. */
 #define CLOSE_GRACE 200
@@ -204,8 +205,7 @@ run_app_is_over(struct run *run)
 	case PHASE_TERMINATED:
 		/* Other processes of its group may still work. */
 		run->over = run->facts.left ||
-		    (run->exited && run->out == -1 &&
-			workers_stderr(app->process) == -1);
+		    (run->exited && run->out == -1 && app->process->err == -1);
 		break;
 	case PHASE_KILLED:
 		run->over = run->facts.left || run->exited;
@@ -230,7 +230,7 @@ app_bury(struct run *run)
 	if (!run->facts.left)
 		child_signal(&run->child, SIGKILL);
 	workers_leave(process);
-	status = run_reap(workers_child(process), run->facts.left, run->log);
+	status = run_reap(&process->child, run->facts.left, run->log);
 	if (!run->facts.left)
 		workers_log_end(process, run->child.pid, status,
 		    run->phase == PHASE_RUNNING ? "it ended by itself" : "",
@@ -356,7 +356,7 @@ reach(struct run *run, const struct conf_program *program, int *error,
 	while (
 	    (app->process = workers_take(program, until, error, why)) != NULL) {
 		if ((run->out = workers_connect(app->process)) != -1) {
-			run->child = *workers_child(app->process);
+			run->child = app->process->child;
 			return true;
 		}
 		*error = errno;
@@ -411,7 +411,7 @@ int64_t
 run_lock(const struct run *run)
 {
 	return run->app != NULL && run->app->process != NULL
-	    ? workers_lock(run->app->process)
+	    ? run->app->process->lock
 	    : 0;
 }
 

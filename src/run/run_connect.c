@@ -8,7 +8,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
@@ -26,14 +25,6 @@
 #define QUEUE_PAUSE      1
 #define QUEUE_PAUSE_MOST 50
 
-static int
-ms_until(int64_t until)
-{
-	int64_t left = until - clock_mono();
-
-	return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
-}
-
 /* Closes it, and keeps errno. */
 static int
 give_up(int fd, int error)
@@ -49,7 +40,7 @@ static bool
 pause_for(int ms, int64_t until)
 {
 	struct pollfd pfd = { .fd = run_drain_fd(), .events = POLLIN };
-	const int left = ms_until(until);
+	const int left = clock_left(until);
 
 	errno = left == 0 ? ETIMEDOUT : ESHUTDOWN;
 	return left > 0 && poll(&pfd, 1, ms < left ? ms : left) <= 0;
@@ -87,7 +78,7 @@ await(int fd, int64_t until)
 	int n, error = 0;
 
 	do
-		n = poll(pfd, 2, ms_until(until));
+		n = poll(pfd, 2, clock_left(until));
 	while (n == -1 && errno == EINTR);
 	if (n == 0)
 		return ETIMEDOUT;

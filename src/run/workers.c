@@ -221,18 +221,6 @@ workers_take(const struct conf_program *program, int64_t until, int *error,
 	return p;
 }
 
-struct child *
-workers_child(struct workers_process *p)
-{
-	return &p->child;
-}
-
-int
-workers_stderr(const struct workers_process *p)
-{
-	return p->err;
-}
-
 /* A closed descriptor may stay in the set for as long as another thread starts
  * a program, which has copies of all descriptors until its exec. */
 static void
@@ -247,12 +235,6 @@ workers_unwatch(struct workers_process *p)
 {
 	unwatch(p->child.pidfd);
 	unwatch(p->err);
-}
-
-int64_t
-workers_lock(const struct workers_process *p)
-{
-	return p->lock;
 }
 
 int

@@ -37,19 +37,12 @@ struct workers_process;
 struct workers_process *workers_take(const struct conf_program *program,
     int64_t until, int *error, const char **why);
 
-/* Its process, which the run may signal; and reap, between workers_leave()
- * and workers_lost(). */
-struct child *workers_child(struct workers_process *p);
+/* Between workers_leave() and workers_lost() the run reaps its process; before,
+ * it may only signal it. */
 void workers_leave(struct workers_process *p);
 
-/* This end of its descriptors 1 and 2; -1: at their end. */
-int workers_stderr(const struct workers_process *p);
-
-/* Reads them once.  False: there is nothing more now. */
+/* Reads its descriptors 1 and 2 once.  False: there is nothing more now. */
 bool workers_read_stderr(struct workers_process *p, struct errlog *log);
-
-/* The name of its lock (see store_process_lock()); 0: none. */
-int64_t workers_lock(const struct workers_process *p);
 
 /* Connects to it; -1 and errno.  Does not block, nor does the socket. */
 int workers_connect(const struct workers_process *p);

@@ -1,5 +1,6 @@
 /*
- * Pools and processes, for the files workers*.c alone.
+ * Pools and processes, for this room alone.  A run reads the child, the lock
+ * and .err of a process that it has.
  */
 #ifndef WORKERS_IMPL_H
 #define WORKERS_IMPL_H
@@ -31,10 +32,10 @@ struct workers_process {
 	const struct conf_program *program;
 	enum workers_state state;
 	struct child child;
-	int listener; /* this process's descriptor of its socket */
-	int address;  /* of the socket's file (O_PATH) */
-	int err;      /* the reading end of its descriptors 1 and 2 */
-	int64_t lock;
+	int listener;      /* this process's descriptor of its socket */
+	int address;       /* of the socket's file (O_PATH) */
+	int err;           /* the reading end of its descriptors 1 and 2 */
+	int64_t lock;      /* its name: see store_process_lock(); 0: none */
 	int64_t deadline;  /* WORKERS_ENDING, WORKERS_KILLED */
 	unsigned requests; /* that it got */
 	bool leaving;      /* its run reaps it: .child is the run's alone */

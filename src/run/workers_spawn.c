@@ -397,15 +397,11 @@ static void
 wait_for_events(int64_t until)
 {
 	struct epoll_event event[EVENTS];
-	int64_t left = until - clock_mono();
 	uint64_t count;
 	int i, n;
 
 	n = epoll_wait(workers_all.epoll, event, EVENTS,
-	    until == LOCK_FOREVER ? -1
-		: left <= 0       ? 0
-		: left > INT_MAX  ? INT_MAX
-				  : (int)left);
+	    until == LOCK_FOREVER ? -1 : clock_left(until));
 	lock_take(&workers_all.lock);
 	for (i = 0; i < n; i++) {
 		if (event[i].data.ptr != NULL)
