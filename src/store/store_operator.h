@@ -235,7 +235,7 @@ enum rc store_stats(struct store *s, struct store_counts *counts);
 struct store_scope {
 	char *scope;
 	int64_t keys[RECORD_NSTATES];
-	int64_t duplicates, misuse; /* see repeats.h */
+	int64_t duplicates, misuse; /* see maintenance.h */
 };
 
 /*
@@ -246,7 +246,7 @@ enum rc store_scopes(struct store *s, const char *after,
     struct store_scope *scopes, size_t max, size_t *n);
 void store_scopes_free(struct store_scope *scopes, size_t n);
 
-/* How often the callers of a scope repeated a request: see repeats.h. */
+/* How often the callers of a scope repeated a request: see maintenance.h. */
 struct store_repeat {
 	char *scope;
 	int64_t duplicates, misuse;

@@ -1,6 +1,6 @@
 /*
  * Topics: the names of effects that a handler may use.  And the repeated
- * requests of each scope, counted by repeats.c.
+ * requests of each scope, counted by maintenance.c.
  */
 #include "config.h"
 
