@@ -197,21 +197,16 @@ oncectl_command_find(const char *name)
 	return NULL;
 }
 
-static void
-print_usage(const struct oncectl_command *c)
-{
-	printf("       oncectl %s%s%s\n", c->name,
-	    c->usage[0] != '\0' ? " " : "", c->usage);
-}
-
 void
 oncectl_command_list(void)
 {
 	fputs("usage: oncectl [-hV] [-d database | -f config] [--json] "
 	      "command [argument ...]\n",
 	    stdout);
-	for (size_t i = 0; i < NCOMMANDS; i++)
-		print_usage(&commands[i]);
+	for (const struct oncectl_command *c = commands;
+	     c < commands + NCOMMANDS; c++)
+		printf("       oncectl %s%s%s\n", c->name,
+		    c->usage[0] != '\0' ? " " : "", c->usage);
 	fputs("\noncectl COMMAND --help says what a command does; oncectl(1) "
 	      "has the rest.\n",
 	    stdout);

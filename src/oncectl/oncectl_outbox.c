@@ -110,27 +110,12 @@ oncectl_outbox_export(struct oncectl *ctl)
 
 /* --- retry, drop -------------------------------------------------------- */
 
-/* Finds the effect of that number; RC_NOTFOUND. */
-static enum rc
-outbox_find(struct oncectl *ctl, int64_t id, struct effect *row)
-{
-	struct store_effect_filter filter = { .id = id };
-	struct store_cursor *outbox = NULL;
-	enum rc rc;
-
-	rc = store_outbox_list(ctl->store, &filter, &outbox);
-	if (rc == RC_OK)
-		rc = store_outbox_next(outbox, row);
-	store_list_free(outbox);
-	return rc;
-}
-
 /* Prints why the change is refused for that effect. */
 static int
 outbox_refuse(struct oncectl *ctl, int64_t id)
 {
 	struct effect row;
-	enum rc rc = outbox_find(ctl, id, &row);
+	enum rc rc = store_browse_effect(ctl->store, id, &row);
 
 	if (rc == RC_NOTFOUND) {
 		warnx("%s: effect %" PRId64 ": no such effect", ctl->database,
@@ -185,7 +170,7 @@ outbox_change(struct oncectl *ctl, int64_t id, bool drop)
 	int status = ONCECTL_DONE;
 	enum rc rc;
 
-	rc = outbox_find(ctl, id, &row);
+	rc = store_browse_effect(ctl->store, id, &row);
 	if (rc == RC_NOTFOUND)
 		return outbox_refuse(ctl, id);
 	if (rc != RC_OK)

@@ -13,7 +13,6 @@
 #include "key.h"
 #include "route.h"
 #include "rate.h"
-#include "engine.h"
 
 /* A key in progress with a dead owner that could not be recovered yet, and the
  * time of the next try. */

@@ -22,6 +22,8 @@
 #include "spool.h"
 #include "page_impl.h"
 
+#include "page.h"
+
 /* The longest page: a key's, with all that belongs to it. */
 #define PAGE_BYTES ((size_t)8 * 1024 * 1024)
 

@@ -4,10 +4,13 @@
 #ifndef PAGE_IMPL_H
 #define PAGE_IMPL_H
 
-#include "page.h"
+#include "answer.h"
+#include "conf.h"
+#include "request.h"
+#include "store.h"
+#include "store_operator.h"
 #include "page_html.h"
 #include "page_value.h"
-#include "store_operator.h"
 
 /* Room for a value in a list; a key's own page shows the whole. */
 #define PAGE_CUT 160
