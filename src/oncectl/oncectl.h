@@ -220,6 +220,10 @@ void oncectl_row_print(const struct oncectl *ctl, struct oncectl_table *table,
 /* "key K of scope S", for a terminal; the caller frees it. */
 char *oncectl_row_name(const struct record *r);
 
+/* Prints that the key is in its state, and why that is in the way; returns
+ * ONCECTL_REFUSED. */
+int oncectl_row_refuse(const struct record *r, const char *why);
+
 /* Whether the arguments and options name one key. */
 bool oncectl_row_is_named(const struct oncectl *ctl);
 

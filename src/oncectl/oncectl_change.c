@@ -91,16 +91,6 @@ why_not(const struct oncectl *ctl, const struct resolve_act *act,
 	    : NULL;
 }
 
-static int
-change_refuse(const struct record *row, const char *why)
-{
-	char *name = oncectl_row_name(row);
-
-	warnx("%s is %s: %s", name, record_state_name(row->state), why);
-	free(name);
-	return ONCECTL_REFUSED;
-}
-
 /* The store refused the change: another process has changed the key first, or a
  * lease holds it.  Reads the key again to say which. */
 static int
@@ -117,7 +107,7 @@ change_lost(
 	rc = store_browse_key(ctl->store, id, row, NULL);
 	if (rc == RC_OK) {
 		why = why_not(ctl, act, row);
-		change_refuse(row,
+		oncectl_row_refuse(row,
 		    why != NULL ? why : "it changed meanwhile; say it again");
 	} else if (rc == RC_NOTFOUND)
 		warnx("%s is gone", name);
@@ -157,7 +147,7 @@ change_one(
 	enum rc rc;
 
 	if (why != NULL)
-		return change_refuse(row, why);
+		return oncectl_row_refuse(row, why);
 	if (act != forget && (st = store_outcome_new(ctl->store)) == NULL)
 		return oncectl_fail(ctl, RC_NOMEM);
 	if (completed && !read_completed(ctl, row, st)) {

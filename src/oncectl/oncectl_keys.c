@@ -158,16 +158,6 @@ response_print_json(const struct record *row, const struct response *r)
 
 /* --- the answer --------------------------------------------------------- */
 
-static int
-response_refuse(const struct record *row, const char *why)
-{
-	char *name = oncectl_row_name(row);
-
-	warnx("%s is %s: %s", name, record_state_name(row->state), why);
-	free(name);
-	return ONCECTL_REFUSED;
-}
-
 /* Prints what a retry gets: without the fields of replay_drop, which an answer
  * of the handler's own transaction still has. */
 static enum rc
@@ -195,7 +185,7 @@ response_print(struct oncectl *ctl, const struct record *row)
 	int status = ONCECTL_DONE;
 
 	if (row->state != RECORD_COMPLETED)
-		return response_refuse(row, "it has no stored answer");
+		return oncectl_row_refuse(row, "it has no stored answer");
 	memset(&record, 0, sizeof(record));
 	response_init(&response);
 	rc = store_find(ctl->store, &identity, &record);
@@ -206,9 +196,9 @@ response_print(struct oncectl *ctl, const struct record *row)
 		rc = store_answer(
 		    ctl->store, &identity, record.id, &response, &body);
 	if (rc == RC_NOTFOUND)
-		status = response_refuse(row, "but it changed meanwhile");
+		status = oncectl_row_refuse(row, "but it changed meanwhile");
 	else if (rc == RC_OK && !record.kept)
-		status = response_refuse(
+		status = oncectl_row_refuse(
 		    row, "its answer was not kept, a retry is told so");
 	else if (rc != RC_OK ||
 	    (rc = response_print_any(ctl, row, &response)) != RC_OK)

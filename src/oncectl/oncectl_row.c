@@ -124,6 +124,16 @@ oncectl_row_name(const struct record *r)
 	return name;
 }
 
+int
+oncectl_row_refuse(const struct record *r, const char *why)
+{
+	char *name = oncectl_row_name(r);
+
+	warnx("%s is %s: %s", name, record_state_name(r->state), why);
+	free(name);
+	return ONCECTL_REFUSED;
+}
+
 /* Makes the filter for the key that the command line describes. */
 static void
 make_filter(const struct oncectl *ctl, struct store_filter *f)

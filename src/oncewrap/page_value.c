@@ -60,11 +60,19 @@ read_events(struct form *form, struct search *s)
 	return rc;
 }
 
+/* Ends a form after the last of its bytes, with the result of its search. */
 static enum rc
-decode_value(struct buf *out)
+page_form_end(struct form *form, struct search *s, enum rc rc)
 {
-	buf_truncate(out, form_decode(out->data, out->len));
-	return memchr(out->data, '\0', out->len) != NULL ? RC_INVALID : RC_OK;
+	form_finish(form);
+	if (rc == RC_OK)
+		rc = read_events(form, s);
+	form_free(form);
+	if (rc != RC_OK || s->out->len == 0)
+		return rc;
+	buf_truncate(s->out, form_decode(s->out->data, s->out->len));
+	return memchr(s->out->data, '\0', s->out->len) != NULL ? RC_INVALID
+							       : RC_OK;
 }
 
 enum rc
@@ -72,16 +80,10 @@ page_form_query(const struct request *rq, const char *name, struct buf *out)
 {
 	struct search s = { name, out, false, false };
 	struct form form;
-	enum rc rc;
 
 	form_init(&form, FORM_URLENCODED, NULL);
 	form_feed(&form, rq->query, strlen(rq->query));
-	rc = read_events(&form, &s);
-	form_finish(&form);
-	if (rc == RC_OK)
-		rc = read_events(&form, &s);
-	form_free(&form);
-	return rc == RC_OK && out->len > 0 ? decode_value(out) : rc;
+	return page_form_end(&form, &s, read_events(&form, &s));
 }
 
 enum rc
@@ -104,11 +106,7 @@ page_form_body(const struct request *rq, const char *name, struct buf *out)
 	if (rc == RC_OK)
 		rc = body.rc;
 	body_close(&body);
-	form_finish(&form);
-	if (rc == RC_OK)
-		rc = read_events(&form, &s);
-	form_free(&form);
-	return rc == RC_OK && out->len > 0 ? decode_value(out) : rc;
+	return page_form_end(&form, &s, rc);
 }
 
 enum rc

@@ -195,29 +195,19 @@ describe(const struct attempt *at, char *out, size_t size)
 	const struct run_facts *run = &at->facts.run;
 	const char *why = at->outcome.why;
 
-	switch (run->end) {
-	case RUN_TIMEOUT:
+	if (run->end == RUN_TIMEOUT)
 		(void)snprintf(out, size, "%s, %" PRId64 " ms", why,
 		    at->rule->handler.timeout);
-		break;
-	case RUN_OUTPUT_LIMIT:
+	else if (run->end == RUN_OUTPUT_LIMIT)
 		(void)snprintf(out, size, "%s, %" PRIu64 " bytes", why,
 		    at->rule->handler.max_output);
-		break;
-	case RUN_SIGNALED:
+	else if (run->end == RUN_SIGNALED)
 		(void)snprintf(out, size, "%s, %d", why, run->signal);
-		break;
-	case RUN_EXITED:
+	else if (run->end == RUN_EXITED)
 		(void)snprintf(
 		    out, size, "%s (exit status %d)", why, run->exit_status);
-		break;
-	case RUN_CUT:
-	case RUN_DRAINED:
-	case RUN_CAPTURE_FAILED:
-	case RUN_NOT_STARTED:
+	else
 		(void)snprintf(out, size, "%s", why);
-		break;
-	}
 }
 
 static void
