@@ -233,36 +233,28 @@ conf_check(const struct conf *conf, struct conf_error *err)
 	return true;
 }
 
-static conf_line
-line_of(
-    const struct conf_origin *origin, enum conf_place place, const char *name)
-{
-	const struct conf_option *option = conf_option_find(place, name);
-
-	assert(option != NULL);
-	return origin != NULL ? origin->line[conf_option_index(option)] : 0;
-}
-
 conf_line
 conf_line_of_server(const struct conf *conf, const char *option)
 {
-	return line_of(conf->origin, CONF_SERVER, option);
+	return conf_option_line(conf->origin, CONF_SERVER, option);
 }
 
 conf_line
 conf_line_of_route(
     const struct conf *conf, const struct conf_route *route, const char *option)
 {
-	const conf_line line = line_of(route->origin, CONF_ROUTE, option);
+	const conf_line line =
+	    conf_option_line(route->origin, CONF_ROUTE, option);
 
-	return line != 0 ? line
-			 : line_of(conf->defaults.origin, CONF_ROUTE, option);
+	return line != 0
+	    ? line
+	    : conf_option_line(conf->defaults.origin, CONF_ROUTE, option);
 }
 
 conf_line
 conf_line_of_effect(const struct conf_effect *effect, const char *option)
 {
-	return line_of(effect->origin, CONF_EFFECT, option);
+	return conf_option_line(effect->origin, CONF_EFFECT, option);
 }
 
 struct conf *

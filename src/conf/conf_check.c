@@ -29,17 +29,6 @@ clash_report(struct clash *clash, const char *text, conf_line line)
 	clash->line = line;
 }
 
-/* The line at which an option of a section was set; 0: it was not set. */
-static conf_line
-line_in(
-    const struct conf_origin *origin, enum conf_place place, const char *name)
-{
-	const struct conf_option *option = conf_option_find(place, name);
-
-	assert(option != NULL);
-	return origin->line[conf_option_index(option)];
-}
-
 /* A route's own options, and the defaults that hold for it. */
 struct at {
 	const struct conf_origin *route, *defaults;
@@ -48,9 +37,10 @@ struct at {
 static conf_line
 clash_line_of(const struct at *at, const char *name)
 {
-	conf_line line = line_in(at->route, CONF_ROUTE, name);
+	conf_line line = conf_option_line(at->route, CONF_ROUTE, name);
 
-	return line != 0 ? line : line_in(at->defaults, CONF_ROUTE, name);
+	return line != 0 ? line
+			 : conf_option_line(at->defaults, CONF_ROUTE, name);
 }
 
 /* b may be NULL: the clash is with an option that is missing. */
@@ -160,8 +150,8 @@ clash_check_server(const struct conf *conf, const struct conf_origin *origin,
 	if (admin == NULL || status == NULL ||
 	    (!is_above(admin, status) && !is_above(status, admin)))
 		return;
-	x = line_in(origin, CONF_SERVER, "admin_path");
-	y = line_in(origin, CONF_SERVER, "status_path");
+	x = conf_option_line(origin, CONF_SERVER, "admin_path");
+	y = conf_option_line(origin, CONF_SERVER, "status_path");
 	clash_report(clash,
 	    "admin_path and status_path must not be equal, or one below the "
 	    "other",

@@ -272,6 +272,16 @@ conf_option_index(const struct conf_option *option)
 	return (size_t)(option - route_options);
 }
 
+conf_line
+conf_option_line(
+    const struct conf_origin *origin, enum conf_place place, const char *name)
+{
+	const struct conf_option *option = conf_option_find(place, name);
+
+	assert(option != NULL);
+	return origin != NULL ? origin->line[conf_option_index(option)] : 0;
+}
+
 static bool
 is_same(const struct conf_option *option, const struct conf *a,
     const struct conf *b)

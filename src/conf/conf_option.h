@@ -33,6 +33,11 @@ const char *conf_option_near(enum conf_place place, const char *name);
 
 size_t conf_option_index(const struct conf_option *option);
 
+/* The line at which the option was set, which must exist; 0: it was not set, or
+ * origin is NULL. */
+conf_line conf_option_line(
+    const struct conf_origin *origin, enum conf_place place, const char *name);
+
 /*
  * Sets an option of base, a struct conf, route or effect.  False with a
  * message that begins with the option's name; base is then unchanged.

@@ -57,7 +57,7 @@ index_of(const char *option)
 static conf_line
 line_of_preset(const struct conf_origin *origin)
 {
-	return origin->line[index_of("preset")];
+	return conf_option_line(origin, CONF_ROUTE, "preset");
 }
 
 bool
@@ -65,7 +65,7 @@ conf_preset_set(const struct conf_origin *origin, const char *option)
 {
 	const conf_line at = line_of_preset(origin);
 
-	return at != 0 && origin->line[index_of(option)] == at;
+	return at != 0 && conf_option_line(origin, CONF_ROUTE, option) == at;
 }
 
 const struct conf_origin *
