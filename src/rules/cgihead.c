@@ -29,7 +29,6 @@
  */
 #include "config.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -403,56 +402,15 @@ cgihead_parse(const char *output, size_t len, bool eof,
 const char *
 cgihead_verdict_text(enum cgihead_verdict verdict)
 {
-	switch (verdict) {
-	case CGIHEAD_OK:
-		return "ok";
-	case CGIHEAD_MORE:
-		return "head is not whole yet";
-	case CGIHEAD_EMPTY:
-		return "no output";
-	case CGIHEAD_NO_END:
-		return "head has no end: no empty line after it";
-	case CGIHEAD_TOO_LONG:
-		return "head is too long";
-	case CGIHEAD_MALFORMED:
-		return "head has a line that is no field";
-	case CGIHEAD_STATUS:
-		return "Status is no final status";
-	case CGIHEAD_DIFFER:
-		return "two different values of Status, Content-Type, "
-		       "Content-Length or Location";
-	case CGIHEAD_MISSING:
-		return "neither Content-Type, Location nor Status";
-	case CGIHEAD_LENGTH:
-		return "Content-Length is no number";
-	case CGIHEAD_NO_MEMORY:
-		return "no memory for the head";
-	}
-	assert(!"a verdict without a text");
-	return "";
+	static const char *const texts[] = { CGIHEAD_VERDICTS(WORDS_WORD) };
+
+	return texts[verdict];
 }
 
 const char *
 cgihead_mending_text(enum cgihead_mending mending)
 {
-	switch (mending) {
-	case CGIHEAD_MENDED_EMPTY_LINE:
-		return "empty line before the head";
-	case CGIHEAD_MENDED_STATUS_LINE:
-		return "first line is a status line";
-	case CGIHEAD_MENDED_BLANK:
-		return "blank before a colon";
-	case CGIHEAD_MENDED_FOLDED:
-		return "folded line";
-	case CGIHEAD_MENDED_STATUS:
-		return "no space after the digits of a Status";
-	case CGIHEAD_MENDED_TWICE:
-		return "field given twice";
-	case CGIHEAD_MENDED_BODY:
-		return "body longer than its Content-Length";
-	case CGIHEAD_MENDINGS:
-		break;
-	}
-	assert(!"a mending without a text");
-	return "";
+	static const char *const texts[] = { CGIHEAD_MENDING(WORDS_WORD) };
+
+	return texts[mending];
 }

@@ -8,32 +8,39 @@
 #include <stdint.h>
 
 #include "response.h"
+#include "words.h"
 
-enum cgihead_verdict {
-	CGIHEAD_OK,
-	CGIHEAD_MORE,      /* no empty line yet */
-	CGIHEAD_EMPTY,     /* no output at all */
-	CGIHEAD_NO_END,    /* no empty line, and no more output */
-	CGIHEAD_TOO_LONG,  /* above LIMIT_HEAD or LIMIT_FIELDS */
-	CGIHEAD_MALFORMED, /* a line that is no field; a control character */
-	CGIHEAD_STATUS,    /* a Status that is no final status */
-	CGIHEAD_DIFFER,    /* two different Status, Content-Type, ... */
-	CGIHEAD_MISSING,   /* neither Content-Type, Location nor Status */
-	CGIHEAD_LENGTH,    /* a Content-Length that is no number */
-	CGIHEAD_NO_MEMORY
-};
+/* Verdicts and mendings, each with its text: see words.h. */
+/* clang-format off */
+#define CGIHEAD_VERDICTS(X) \
+	X(CGIHEAD_OK, "ok") \
+	X(CGIHEAD_MORE, "head is not whole yet") \
+	X(CGIHEAD_EMPTY, "no output") \
+	X(CGIHEAD_NO_END, "head has no end: no empty line after it") \
+	X(CGIHEAD_TOO_LONG, "head is too long") \
+	X(CGIHEAD_MALFORMED, "head has a line that is no field") \
+	X(CGIHEAD_STATUS, "Status is no final status") \
+	X(CGIHEAD_DIFFER, "two different values of Status, Content-Type, " \
+	    "Content-Length or Location") \
+	X(CGIHEAD_MISSING, "neither Content-Type, Location nor Status") \
+	X(CGIHEAD_LENGTH, "Content-Length is no number") \
+	X(CGIHEAD_NO_MEMORY, "no memory for the head")
+/* CGIHEAD_MENDED_BODY is noted by the caller, which cuts the body. */
+#define CGIHEAD_MENDING(X) \
+	X(CGIHEAD_MENDED_EMPTY_LINE, "empty line before the head") \
+	X(CGIHEAD_MENDED_STATUS_LINE, "first line is a status line") \
+	X(CGIHEAD_MENDED_BLANK, "blank before a colon") \
+	X(CGIHEAD_MENDED_FOLDED, "folded line") \
+	X(CGIHEAD_MENDED_STATUS, "no space after the digits of a Status") \
+	X(CGIHEAD_MENDED_TWICE, "field given twice") \
+	X(CGIHEAD_MENDED_BODY, "body longer than its Content-Length")
+/* clang-format on */
 
-/* What was mended: the numbers of the bits in cgihead.mended. */
-enum cgihead_mending {
-	CGIHEAD_MENDED_EMPTY_LINE,  /* in front of the head */
-	CGIHEAD_MENDED_STATUS_LINE, /* "HTTP/1.1 200 OK" */
-	CGIHEAD_MENDED_BLANK,       /* before a colon */
-	CGIHEAD_MENDED_FOLDED,      /* a field on several lines */
-	CGIHEAD_MENDED_STATUS,      /* "200OK" */
-	CGIHEAD_MENDED_TWICE,       /* the same field with the same value */
-	CGIHEAD_MENDED_BODY,        /* longer than its Content-Length: cut */
-	CGIHEAD_MENDINGS
-};
+enum cgihead_verdict { CGIHEAD_VERDICTS(WORDS_ENUMERATOR) };
+
+/* The numbers of the bits in cgihead.mended. */
+enum cgihead_mending { CGIHEAD_MENDING(WORDS_ENUMERATOR) };
+#define CGIHEAD_MENDINGS WORDS_COUNT(CGIHEAD_MENDING)
 
 /* The outcome as the handler states it, in Idempotency-Outcome. */
 enum cgihead_outcome {

@@ -80,11 +80,9 @@ is_key(const struct fingerprint *fp, enum conf_source_kind kind,
 {
 	size_t i;
 
-	for (i = 0; i < fp->nkeys && form->is_named; i++)
+	for (i = 0; i < fp->nkeys; i++)
 		if (fp->is_key[i]->kind == kind &&
-		    strlen(fp->is_key[i]->name) == form->name.len &&
-		    memcmp(fp->is_key[i]->name, form->name.data,
-			form->name.len) == 0)
+		    form_has_name(form, fp->is_key[i]->name))
 			return true;
 	return false;
 }

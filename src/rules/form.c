@@ -92,6 +92,13 @@ form_finish(struct form *f)
 	f->finished = true;
 }
 
+bool
+form_has_name(const struct form *f, const char *name)
+{
+	return f->is_named && f->name.len == strlen(name) &&
+	    memcmp(f->name.data, name, f->name.len) == 0;
+}
+
 static int
 form_hex_value(char c)
 {

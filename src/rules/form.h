@@ -73,6 +73,9 @@ void form_finish(struct form *f);
 
 enum form_event form_next(struct form *f);
 
+/* Whether the current field has that name. */
+bool form_has_name(const struct form *f, const char *name);
+
 /* Decodes '+' and "%XX" in place; other '%' stay.  Returns the length. */
 size_t form_decode(char *s, size_t n);
 

@@ -8,19 +8,17 @@
  */
 #include "config.h"
 
-#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "conf_value.h"
+
 #include "key.h"
 
-#define DIGIT   "0123456789"
-#define LCALPHA "abcdefghijklmnopqrstuvwxyz"
-#define ALPHA   LCALPHA "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGIT   CONF_DIGITS
+#define LCALPHA CONF_LOWER
+#define ALPHA   CONF_LETTERS
 #define LCHEX   DIGIT "abcdef"
-
-/* tchar, RFC 9110, section 5.6.2. */
-#define TCHAR "!#$%&'*+-.^_`|~" DIGIT ALPHA
 
 /* The rest of the input. */
 struct input {
@@ -215,7 +213,7 @@ parse_bare_item(struct input *in)
 	if (c == '"')
 		return parse_string(in, NULL);
 	if (c == '*' || key_is_one_of(c, ALPHA))
-		return take_all(in, TCHAR ":/") > 0;
+		return take_all(in, CONF_TOKEN ":/") > 0;
 	if (c == ':')
 		return parse_bytes(in);
 	if (c == '?') {
@@ -367,39 +365,7 @@ key_parse(const char *value, const struct conf_route *route, struct key *out)
 const char *
 key_verdict_text(enum key_verdict verdict)
 {
-	switch (verdict) {
-	case KEY_OK:
-		return "The key is well-formed.";
-	case KEY_ABSENT:
-		return "There is no key.";
-	case KEY_EMPTY:
-		return "The key is empty.";
-	case KEY_TOO_SHORT:
-		return "The key is shorter than this resource allows.";
-	case KEY_TOO_LONG:
-		return "The key is longer than this resource allows.";
-	case KEY_LIST:
-		return "There is more than one key.";
-	case KEY_NOT_STRING:
-		return "The key must be a quoted String (RFC 9651).";
-	case KEY_MALFORMED:
-		return "The key is neither a quoted String (RFC 9651) nor a "
-		       "token of visible ASCII characters.";
-	case KEY_TWICE:
-		return "It is there more than once.";
-	case KEY_NOT_TEXT:
-		return "The key is not UTF-8 text, or has control characters.";
-	case KEY_NOT_A_KEY:
-		return "The value is neither a string nor an integer.";
-	case KEY_BAD_FORM:
-		return "The body is not a complete multipart/form-data.";
-	case KEY_BAD_JSON:
-		return "The body is not valid JSON (I-JSON, RFC 7493), or "
-		       "longer than 16M.";
-	case KEY_NOT_GIVEN:
-		return "The value is not one that this server has put into a "
-		       "form.";
-	}
-	assert(!"a verdict");
-	return "";
+	static const char *const texts[] = { KEY_VERDICTS(WORDS_WORD) };
+
+	return texts[verdict];
 }

@@ -8,24 +8,35 @@
 
 #include "conf.h"
 #include "limit.h"
+#include "words.h"
 
-enum key_verdict {
-	KEY_OK,
-	KEY_ABSENT, /* there is none */
-	KEY_EMPTY,
-	KEY_TOO_SHORT,
-	KEY_TOO_LONG,
-	KEY_LIST,       /* a joined value: more than one item */
-	KEY_NOT_STRING, /* a bare token where key_syntax = string */
-	KEY_MALFORMED,
-	/* of a key from elsewhere than a header */
-	KEY_TWICE,     /* two members of that name */
-	KEY_NOT_TEXT,  /* not UTF-8, or with control characters */
-	KEY_NOT_A_KEY, /* JSON: neither a string nor an integer */
-	KEY_BAD_FORM,  /* the body is no multipart/form-data */
-	KEY_BAD_JSON,  /* the body is not I-JSON */
-	KEY_NOT_GIVEN  /* once_key: ONCE_FORM_KEY never had that value */
-};
+/* Each verdict with its sentence for the problem's detail: see words.h.
+ * KEY_NOT_STRING: a bare token where key_syntax = string.  Those from KEY_TWICE
+ * on are of a key from elsewhere than a header; KEY_NOT_GIVEN: ONCE_FORM_KEY
+ * never had that value. */
+/* clang-format off */
+#define KEY_VERDICTS(X) \
+	X(KEY_OK, "The key is well-formed.") \
+	X(KEY_ABSENT, "There is no key.") \
+	X(KEY_EMPTY, "The key is empty.") \
+	X(KEY_TOO_SHORT, "The key is shorter than this resource allows.") \
+	X(KEY_TOO_LONG, "The key is longer than this resource allows.") \
+	X(KEY_LIST, "There is more than one key.") \
+	X(KEY_NOT_STRING, "The key must be a quoted String (RFC 9651).") \
+	X(KEY_MALFORMED, "The key is neither a quoted String (RFC 9651) nor " \
+	    "a token of visible ASCII characters.") \
+	X(KEY_TWICE, "It is there more than once.") \
+	X(KEY_NOT_TEXT, "The key is not UTF-8 text, or has control " \
+	    "characters.") \
+	X(KEY_NOT_A_KEY, "The value is neither a string nor an integer.") \
+	X(KEY_BAD_FORM, "The body is not a complete multipart/form-data.") \
+	X(KEY_BAD_JSON, "The body is not valid JSON (I-JSON, RFC 7493), or " \
+	    "longer than 16M.") \
+	X(KEY_NOT_GIVEN, "The value is not one that this server has put " \
+	    "into a form.")
+/* clang-format on */
+
+enum key_verdict { KEY_VERDICTS(WORDS_ENUMERATOR) };
 
 struct key {
 	char text[LIMIT_KEY + 1]; /* quotes and escapes removed */

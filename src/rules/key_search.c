@@ -23,9 +23,7 @@ static bool
 is_wanted(const struct key_value *v, enum conf_source_kind kind,
     const struct form *form)
 {
-	return v->source->kind == kind && form->is_named &&
-	    form->name.len == strlen(v->source->name) &&
-	    memcmp(form->name.data, v->source->name, form->name.len) == 0;
+	return v->source->kind == kind && form_has_name(form, v->source->name);
 }
 
 static bool
@@ -421,18 +419,13 @@ key_search_may_have(const struct conf_source *source, const struct request *rq)
 const char *
 key_search_kind(enum conf_source_kind kind)
 {
-	switch (kind) {
-	case CONF_FROM_HEADER:
-		return "header field";
-	case CONF_FROM_QUERY:
-		return "query parameter";
-	case CONF_FROM_FORM:
-		return "form field";
-	case CONF_FROM_JSON:
-		return "JSON member";
-	case CONF_FROM_COOKIE:
-		return "cookie";
-	}
-	assert(!"a kind");
-	return "";
+	static const char *const names[] = {
+		[CONF_FROM_HEADER] = "header field",
+		[CONF_FROM_QUERY] = "query parameter",
+		[CONF_FROM_FORM] = "form field",
+		[CONF_FROM_JSON] = "JSON member",
+		[CONF_FROM_COOKIE] = "cookie",
+	};
+
+	return names[kind];
 }

@@ -30,13 +30,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "conf_value.h"
+
 #include "prefer.h"
 
 #define BLANKS " \t"
-/* RFC 9110, section 5.6.2. */
-#define TOKEN                                                  \
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" \
-	"0123456789!#$%&'*+-.^_`|~"
+#define TOKEN  CONF_TOKEN
 
 static const char *
 skip_blanks(const char *s)
@@ -44,12 +43,10 @@ skip_blanks(const char *s)
 	return s + strspn(s, BLANKS);
 }
 
-/* RFC 9110, section 5.6.4.  Returns the end of the string, or NULL.  *empty:
- * it is "". */
+/* RFC 9110, section 5.6.4.  Returns the end of the string, or NULL. */
 static const char *
-quoted_string(const char *s, bool *empty)
+quoted_string(const char *s)
 {
-	*empty = s[1] == '"';
 	for (s++; *s != '"'; s++) {
 		if (*s == '\\')
 			s++;
@@ -59,72 +56,79 @@ quoted_string(const char *s, bool *empty)
 	return s + 1;
 }
 
-/* token [ BWS "=" BWS word ].  Returns its end, or NULL.  *plain: it has no
- * value, or an empty one, which means the same. */
-static const char *
-pair(const char *s, size_t *name, bool *plain)
-{
-	const char *value;
-	size_t n;
+/* token [ BWS "=" BWS word ]. */
+struct pair {
+	const char *name, *value; /* in the field, not terminated */
+	size_t name_len, value_len;
+};
 
-	*plain = true;
-	if ((*name = strspn(s, TOKEN)) == 0)
+/* Takes a pair off the front; returns its end, or NULL. */
+static const char *
+pair(const char *s, struct pair *pair)
+{
+	const char *end = s + strspn(s, TOKEN);
+
+	*pair = (struct pair){ s, NULL, (size_t)(end - s), 0 };
+	if (end == s)
 		return NULL;
-	s += *name;
-	value = skip_blanks(s);
-	if (*value != '=')
-		return s;
-	value = skip_blanks(value + 1);
-	if (*value == '"')
-		return quoted_string(value, plain);
-	if ((n = strspn(value, TOKEN)) == 0)
+	s = skip_blanks(end);
+	if (*s != '=')
+		return end;
+	pair->value = s = skip_blanks(s + 1);
+	end = *s == '"' ? quoted_string(s) : s + strspn(s, TOKEN);
+	if (end == NULL || end == s)
 		return NULL;
-	*plain = false;
-	return value + n;
+	pair->value_len = (size_t)(end - s);
+	return end;
 }
 
 /* Takes a preference off the front; returns its end, or NULL. */
 static const char *
-preference(const char *s, size_t *name, bool *plain)
+preference(const char *s, struct pair *name)
 {
-	size_t length;
-	bool ignored;
+	struct pair parameter;
 
-	if ((s = pair(s, name, plain)) == NULL)
+	if ((s = pair(s, name)) == NULL)
 		return NULL;
 	while (*(s = skip_blanks(s)) == ';') {
 		s = skip_blanks(s + 1);
 		if (*s == '\0' || *s == ',' || *s == ';')
 			continue;
-		if ((s = pair(s, &length, &ignored)) == NULL)
+		if ((s = pair(s, &parameter)) == NULL)
 			return NULL;
 	}
 	return *s == '\0' || *s == ',' ? s : NULL;
 }
 
+static bool
+prefer_is_word(const char *s, size_t n, const char *word)
+{
+	return n == strlen(word) && strncasecmp(s, word, n) == 0;
+}
+
 enum verdict { SILENT, ASKS, DECLINES };
 
-/* Judges one field.  A value that is not known declines. */
+/* Judges one field.  No value, or an empty one, asks; another declines. */
 static enum verdict
 prefer_judge(const char *s)
 {
-	static const char wanted[] = "respond-async";
 	enum verdict verdict = SILENT;
-	const char *next;
-	size_t name;
-	bool plain;
+	struct pair p;
 
 	for (;;) {
 		/* RFC 9110, section 5.6.1.2: empty elements mean nothing. */
 		s += strspn(s, BLANKS ",");
 		if (*s == '\0')
 			return verdict;
-		if ((next = preference(s, &name, &plain)) == NULL)
+		if ((s = preference(s, &p)) == NULL)
 			return SILENT;
-		if (verdict == SILENT && name == strlen(wanted) &&
-		    strncasecmp(s, wanted, name) == 0)
-			verdict = plain ? ASKS : DECLINES;
-		s = next;
+		if (verdict != SILENT ||
+		    !prefer_is_word(p.name, p.name_len, "respond-async"))
+			continue;
+		verdict = p.value == NULL ||
+			prefer_is_word(p.value, p.value_len, "\"\"")
+		    ? ASKS
+		    : DECLINES;
 	}
 }
 
@@ -161,12 +165,6 @@ struct offer {
 	unsigned weight;
 };
 
-static bool
-prefer_is_word(const char *s, size_t n, const char *word)
-{
-	return n == strlen(word) && strncasecmp(s, word, n) == 0;
-}
-
 /* qvalue: RFC 9110, section 12.4.2.  False: it is none. */
 static bool
 parse_weight(const char *s, size_t n, unsigned *weight)
@@ -186,27 +184,23 @@ parse_weight(const char *s, size_t n, unsigned *weight)
 	return *weight <= WEIGHT_MAX;
 }
 
-/* Takes a parameter.  Returns its end, or NULL. */
+/* Takes a parameter, which has no blanks.  Returns its end, or NULL. */
 static const char *
 parameter(const char *s, struct range *range)
 {
-	size_t name = strspn(s, TOKEN), n;
-	const char *value = s + name + 1, *end;
-	bool empty, quoted;
+	const char *end;
+	struct pair p;
 
-	if (name == 0 || s[name] != '=')
+	end = pair(s, &p);
+	if (end == NULL || p.value != p.name + p.name_len + 1)
 		return NULL;
-	quoted = *value == '"';
-	end = quoted ? quoted_string(value, &empty)
-		     : value + strspn(value, TOKEN);
-	if (end == NULL || end == value)
-		return NULL;
-	n = (size_t)(end - value);
-	if (prefer_is_word(s, name, "q"))
-		return parse_weight(value, n, &range->weight) ? end : NULL;
-	if (prefer_is_word(s, name, "charset") &&
-	    (prefer_is_word(value, n, "utf-8") ||
-		prefer_is_word(value, n, "\"utf-8\"")))
+	if (prefer_is_word(s, p.name_len, "q"))
+		return parse_weight(p.value, p.value_len, &range->weight)
+		    ? end
+		    : NULL;
+	if (prefer_is_word(s, p.name_len, "charset") &&
+	    (prefer_is_word(p.value, p.value_len, "utf-8") ||
+		prefer_is_word(p.value, p.value_len, "\"utf-8\"")))
 		range->charset = true;
 	else
 		range->other = true;
@@ -306,15 +300,12 @@ prefer_html(const struct request *request)
 
 /* --- Accept-Language ---------------------------------------------------- */
 
-#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-#define DIGITS  "0123456789"
-
 /* Returns the end of a language-range, or NULL. */
 static const char *
 language_range(const char *s)
 {
-	size_t n = *s == '*' ? 1 : strspn(s, LETTERS);
-	const char *const letters = *s == '*' ? "" : LETTERS DIGITS;
+	size_t n = *s == '*' ? 1 : strspn(s, CONF_LETTERS);
+	const char *const letters = *s == '*' ? "" : CONF_LETTERS CONF_DIGITS;
 
 	while (n > 0 && n <= 8 && s[n] == '-' && *letters != '\0') {
 		s += n + 1;

@@ -301,51 +301,41 @@ media_type(const struct problem *p, enum conf_dialect dialect)
 	"default-src 'none'; style-src 'unsafe-inline'%s; base-uri 'none'; " \
 	"form-action 'none'; frame-ancestors 'none'"
 
-/* The fields of a page besides: no script runs in it, nothing frames it, and
- * only a page of the operator loads anything, from its own site. */
-static enum rc
-add_page_fields(const struct problem_template *page, struct response *r)
-{
-	char policy[256];
-	enum rc rc;
-
-	(void)snprintf(policy, sizeof(policy), POLICY,
-	    page->bytes != NULL ? " 'self'; img-src 'self' data:; font-src "
-				  "'self'"
-				: "");
-	rc = response_add(r, "Content-Security-Policy", policy);
-	if (rc == RC_OK)
-		rc = response_add(r, "X-Content-Type-Options", "nosniff");
-	if (rc == RC_OK && page->bytes != NULL && *page->language != '\0')
-		rc = response_add(r, "Content-Language", page->language);
-	return rc;
-}
-
 static enum rc
 make_fields(const struct problem *p, const struct problem_view *v,
     enum conf_dialect dialect, struct response *r)
 {
-	char retry_after[16];
+	const bool own = p->page.bytes != NULL; /* the operator's */
+	char retry_after[16], policy[256];
 	struct buf described;
 	enum rc rc;
 
-	buf_init(&described, LIMIT_HEAD);
+	/* No script runs in a page, nothing frames it, and only one of the
+	 * operator loads anything, from its own site. */
+	(void)snprintf(policy, sizeof(policy), POLICY,
+	    own ? " 'self'; img-src 'self' data:; font-src 'self'" : "");
 	snprintf(retry_after, sizeof(retry_after), "%d", v->retry_after);
+	buf_init(&described, LIMIT_HEAD);
 	rc = buf_addf(&described, "<%s>; rel=\"describedby\"", v->link);
-	if (rc == RC_OK)
-		rc = response_add(r, "Content-Type", media_type(p, dialect));
-	if (rc == RC_OK)
-		rc = response_add(r, "Cache-Control", "no-store");
-	if (rc == RC_OK)
-		rc = response_add(r, "Vary",
-		    p->page.bytes != NULL ? "Accept, Accept-Language"
-					  : "Accept");
-	if (rc == RC_OK)
-		rc = response_add(r, "Link", described.data);
-	if (rc == RC_OK && v->retry_after > 0)
-		rc = response_add(r, "Retry-After", retry_after);
-	if (rc == RC_OK && p->html)
-		rc = add_page_fields(&p->page, r);
+
+	const struct {
+		bool given;
+		const char *name, *value;
+	} fields[] = {
+		{ true, "Content-Type", media_type(p, dialect) },
+		{ true, "Cache-Control", "no-store" },
+		{ true, "Vary", own ? "Accept, Accept-Language" : "Accept" },
+		{ true, "Link", described.data },
+		{ v->retry_after > 0, "Retry-After", retry_after },
+		{ p->html, "Content-Security-Policy", policy },
+		{ p->html, "X-Content-Type-Options", "nosniff" },
+		{ p->html && own && *p->page.language != '\0',
+		    "Content-Language", p->page.language },
+	};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (rc == RC_OK && fields[i].given)
+			rc = response_add(r, fields[i].name, fields[i].value);
 	buf_free(&described);
 	return rc;
 }

@@ -11,6 +11,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cgihead_text.h"
+#include "conf_value.h"
+
 #include "response.h"
 
 /* RFC 9110, section 7.6.1, and the fields that RFC 2616, section 13.5.1 added:
@@ -35,21 +38,6 @@ static bool
 response_is_blank(char c)
 {
 	return c == ' ' || c == '\t';
-}
-
-/* tchar, RFC 9110, section 5.6.2. */
-static bool
-is_token(const char *s, size_t len)
-{
-	static const char characters[] = "!#$%&'*+-.^_`|~0123456789"
-					 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-					 "abcdefghijklmnopqrstuvwxyz";
-	size_t i;
-
-	for (i = 0; i < len; i++)
-		if (memchr(characters, s[i], sizeof(characters) - 1) == NULL)
-			return false;
-	return len > 0;
 }
 
 void
@@ -79,7 +67,8 @@ response_add(struct response *r, const char *name, const char *value)
 	size_t before = r->fields.len;
 	enum rc rc;
 
-	if (!is_token(name, strlen(name)) || strpbrk(value, "\r\n") != NULL)
+	if (!conf_value_made_of(name, CONF_TOKEN) ||
+	    strpbrk(value, "\r\n") != NULL)
 		return RC_INVALID;
 	r->fields.max = LIMIT_HEAD + LIMIT_OWN_FIELDS;
 	rc = buf_adds(&r->fields, name);
@@ -96,20 +85,18 @@ response_add(struct response *r, const char *name, const char *value)
 
 /* Adds one line, which is without its line end. */
 static enum rc
-response_add_line(struct response *r, const char *line, size_t len)
+response_add_line(struct response *r, struct cgihead_text line)
 {
-	const char *colon = memchr(line, ':', len), *value, *end = line + len;
+	struct cgihead_text name, value;
 
-	if (colon == NULL || !is_token(line, (size_t)(colon - line)) ||
-	    memchr(line, '\0', len) != NULL || memchr(line, '\r', len) != NULL)
+	if (!cgihead_text_split(line, &name, &value) ||
+	    !cgihead_text_is_token(name) ||
+	    memchr(line.p, '\0', line.n) != NULL ||
+	    memchr(line.p, '\r', line.n) != NULL)
 		return RC_INVALID;
-	for (value = colon + 1; value < end && response_is_blank(*value);
-	     value++)
-		;
-	while (end > value && response_is_blank(end[-1]))
-		end--;
-	return buf_addf(&r->fields, "%.*s: %.*s\r\n", (int)(colon - line), line,
-	    (int)(end - value), value);
+	value = cgihead_text_trim(value);
+	return buf_addf(&r->fields, "%.*s: %.*s\r\n", (int)name.n, name.p,
+	    (int)value.n, value.p);
 }
 
 enum rc
@@ -125,7 +112,7 @@ response_add_lines(struct response *r, const char *text, size_t len)
 		next = end != NULL ? n + 1 : n;
 		if (end != NULL && n > 0 && text[n - 1] == '\r')
 			n--;
-		rc = response_add_line(r, text, n);
+		rc = response_add_line(r, (struct cgihead_text){ text, n });
 	}
 	return rc;
 }

@@ -159,18 +159,7 @@ route_age(
 const char *
 route_age_text(enum age age)
 {
-	switch (age) {
-	case AGE_GOOD:
-		break;
-	case AGE_UNTOLD:
-		return "is missing: it has to say when the request was made";
-	case AGE_UNREADABLE:
-		return "is not one IMF-fixdate or RFC 3339 date";
-	case AGE_OLD:
-		return "is older than max_request_age allows";
-	case AGE_AHEAD:
-		return "is further ahead than max_request_age allows";
-	}
-	assert(!"no text for a good age");
-	return NULL;
+	static const char *const texts[] = { ROUTE_AGES(WORDS_WORD) };
+
+	return texts[age];
 }

@@ -34,21 +34,26 @@ route_guards(const struct conf_route *route, const struct request *request);
 uint64_t route_body_limit(const struct conf *conf,
     const struct conf_route *route, const struct request *request);
 
-enum age {
-	AGE_GOOD, /* or the route has no limit */
-	AGE_UNTOLD,
-	AGE_UNREADABLE, /* no date, or more than one */
-	AGE_OLD,
-	AGE_AHEAD /* further ahead than the oldest may be behind */
-};
+/* What is wrong with the field of the age, for the client: the end of a
+ * sentence that begins with the name of the field.  AGE_GOOD: nothing is, or
+ * the route has no limit.  AGE_AHEAD: further ahead than the oldest may be
+ * behind. */
+/* clang-format off */
+#define ROUTE_AGES(X) \
+	X(AGE_GOOD, NULL) \
+	X(AGE_UNTOLD, "is missing: it has to say when the request was made") \
+	X(AGE_UNREADABLE, "is not one IMF-fixdate or RFC 3339 date") \
+	X(AGE_OLD, "is older than max_request_age allows") \
+	X(AGE_AHEAD, "is further ahead than max_request_age allows")
+/* clang-format on */
+enum age { ROUTE_AGES(WORDS_ENUMERATOR) };
 
 /* Judges the age that a request claims, by the route's request_timestamp and
  * max_request_age.  wall is the clock's reading (ms). */
 enum age route_age(const struct conf_route *route,
     const struct request *request, int64_t wall);
 
-/* What is wrong with the field, for the client: the end of a sentence that
- * begins with the name of the field.  Not for AGE_GOOD. */
+/* The text; NULL: AGE_GOOD. */
 const char *route_age_text(enum age age);
 
 #endif
