@@ -22,14 +22,6 @@
 
 #define BLANKS " \t"
 
-enum section {
-	SECTION_NONE,
-	SECTION_SERVER,
-	SECTION_DEFAULTS,
-	SECTION_ROUTE,
-	SECTION_EFFECT
-};
-
 struct parser {
 	struct conf *conf;
 	struct conf_error *err;
@@ -37,7 +29,11 @@ struct parser {
 	const char *text; /* the text that has not been read yet */
 	size_t len;
 	conf_line line; /* the last one read, from 1 on */
-	enum section section;
+	/* the section of the line, for messages; NULL: there is none yet */
+	const char *section;
+	enum conf_place place; /* what its options are of */
+	void *base;            /* what they are set in */
+	struct conf_origin *origin;
 	conf_line server_line, defaults_line;
 	struct conf_lines lines;
 	size_t room; /* for routes and for their lines */
@@ -70,6 +66,16 @@ trim(char *s)
 }
 
 /* ---- sections --------------------------------------------------------- */
+
+static void
+enter(struct parser *p, const char *section, enum conf_place place, void *base,
+    struct conf_origin *origin)
+{
+	p->section = section;
+	p->place = place;
+	p->base = base;
+	p->origin = origin;
+}
 
 /* Makes room for one more route; the new one is zeroed. */
 static bool
@@ -114,11 +120,11 @@ open_route(struct parser *p, const char *text)
 		return false;
 	route = &p->conf->routes[p->conf->nroutes];
 	memset(route, 0, sizeof(*route));
-	memset(&p->lines.routes[p->conf->nroutes], 0, sizeof(*p->lines.routes));
-	p->conf->nroutes++;
 	route->path = path;
 	route->line = p->line;
-	p->section = SECTION_ROUTE;
+	enter(p, "[route]", CONF_ROUTE, route,
+	    &p->lines.routes[p->conf->nroutes++]);
+	memset(p->origin, 0, sizeof(*p->origin));
 	return true;
 }
 
@@ -156,21 +162,20 @@ open_effect(struct parser *p, const char *text)
 	    conf_value_alloc(conf_arena(conf), sizeof(*effects->origin));
 	if (effects->origin == NULL)
 		return fail(p, "no memory");
-	p->section = SECTION_EFFECT;
+	enter(p, "[effect]", CONF_EFFECT, effects, effects->origin);
 	if (!conf_option_defaults(CONF_EFFECT, effects, conf_arena(conf), &why))
 		return fail(p, "%s", why.text);
 	return true;
 }
 
+/* Notes the line of a section that stands once. */
 static bool
-open_single(
-    struct parser *p, const char *name, enum section section, conf_line *line)
+open_single(struct parser *p, conf_line *line)
 {
 	if (*line != 0)
-		return fail(p, "section [%s] is repeated, first on line %u",
-		    name, *line);
+		return fail(p, "section %s is repeated, first on line %u",
+		    p->section, *line);
 	*line = p->line;
-	p->section = section;
 	return true;
 }
 
@@ -200,11 +205,15 @@ open_section(struct parser *p, char *line)
 	*end = '\0';
 	name = trim(line + 1);
 
-	if (strcmp(name, "server") == 0)
-		return open_single(p, name, SECTION_SERVER, &p->server_line);
-	if (strcmp(name, "defaults") == 0)
-		return open_single(
-		    p, name, SECTION_DEFAULTS, &p->defaults_line);
+	if (strcmp(name, "server") == 0) {
+		enter(p, "[server]", CONF_SERVER, p->conf, &p->lines.server);
+		return open_single(p, &p->server_line);
+	}
+	if (strcmp(name, "defaults") == 0) {
+		enter(p, "[defaults]", CONF_ROUTE, &p->conf->defaults,
+		    &p->lines.defaults);
+		return open_single(p, &p->defaults_line);
+	}
 	if (parse_is_word(name, "route", &argument))
 		return open_route(p, argument);
 	if (parse_is_word(name, "effect", &argument))
@@ -217,27 +226,8 @@ open_section(struct parser *p, char *line)
 
 /* ---- options ---------------------------------------------------------- */
 
-static const char *
-section_name(enum section section)
-{
-	switch (section) {
-	case SECTION_NONE:
-		break;
-	case SECTION_SERVER:
-		return "[server]";
-	case SECTION_DEFAULTS:
-		return "[defaults]";
-	case SECTION_ROUTE:
-		return "[route]";
-	case SECTION_EFFECT:
-		return "[effect]";
-	}
-	assert(false);
-	return NULL;
-}
-
 static bool
-no_such_option(struct parser *p, enum conf_place place, const char *name)
+no_such_option(struct parser *p, const char *name)
 {
 	const char *near;
 	static const struct {
@@ -252,59 +242,35 @@ no_such_option(struct parser *p, enum conf_place place, const char *name)
 	for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]); i++)
 		if (conf_option_find(homes[i].place, name) != NULL)
 			return fail(p, "option \"%s\" belongs in %s, not in %s",
-			    name, homes[i].sections, section_name(p->section));
+			    name, homes[i].sections, p->section);
 	if (strcmp(name, "key_header") == 0)
 		return fail(p,
 		    "option \"key_header\" is gone: write \"key_from = "
 		    "header:NAME\" in [defaults] or [route]");
-	if ((near = conf_option_near(place, name)) != NULL)
+	if ((near = conf_option_near(p->place, name)) != NULL)
 		return fail(p,
 		    "unknown option \"%.200s\" in %s: did you mean \"%s\"?",
-		    name, section_name(p->section), near);
-	return fail(p, "unknown option \"%.200s\" in %s", name,
-	    section_name(p->section));
+		    name, p->section, near);
+	return fail(p, "unknown option \"%.200s\" in %s", name, p->section);
 }
 
 static bool
 set_option(struct parser *p, const char *name, const char *value)
 {
-	enum conf_place place = CONF_ROUTE;
 	const struct conf_option *option;
-	struct conf_origin *origin = NULL;
 	struct conf_error why;
-	void *base = NULL;
 	conf_line *line;
 
-	switch (p->section) {
-	case SECTION_NONE:
+	if (p->section == NULL)
 		return fail(p, "option \"%.200s\" before any section", name);
-	case SECTION_SERVER:
-		place = CONF_SERVER;
-		base = p->conf;
-		origin = &p->lines.server;
-		break;
-	case SECTION_DEFAULTS:
-		base = &p->conf->defaults;
-		origin = &p->lines.defaults;
-		break;
-	case SECTION_ROUTE:
-		base = &p->conf->routes[p->conf->nroutes - 1];
-		origin = &p->lines.routes[p->conf->nroutes - 1];
-		break;
-	case SECTION_EFFECT:
-		place = CONF_EFFECT;
-		base = &p->conf->effects[p->conf->neffects - 1];
-		origin = p->conf->effects[p->conf->neffects - 1].origin;
-		break;
-	}
-	if ((option = conf_option_find(place, name)) == NULL)
-		return no_such_option(p, place, name);
-	line = &origin->line[conf_option_index(option)];
+	if ((option = conf_option_find(p->place, name)) == NULL)
+		return no_such_option(p, name);
+	line = &p->origin->line[conf_option_index(option)];
 	if (*line != 0)
 		return fail(p, "option \"%s\" is repeated, first on line %u",
 		    name, *line);
 	if (!conf_option_set(
-		option, base, value, p->line, conf_arena(p->conf), &why))
+		option, p->base, value, p->line, conf_arena(p->conf), &why))
 		return fail(p, "%s", why.text);
 	*line = p->line;
 	return true;
