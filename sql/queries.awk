@@ -1,6 +1,6 @@
 # Makes queries_table.h from the files of sql/, and pg_table.h from those of
 # sql/postgres (-v prefix=PG_): one X-macro list for each file, named after it,
-# of X(NAME, "text", reason).
+# of X(NAME, "text", reason).  common.sql is read for both.
 #
 #	-- name: foo		begins a statement
 #	-- scan: reason		its plan may scan a table, and why
@@ -42,6 +42,8 @@ function flush()
 		print FILENAME ": " name " is empty" > "/dev/stderr"
 		failed = 1
 	}
+	if (dollar)
+		gsub(/\?/, "$", text)
 	gsub(/\\/, "&&", text)
 	gsub(/"/, "\\\"", text)
 	printf " \\\n\tX(%s, \"%s;\", %s)", toupper(name), text, reason
@@ -52,7 +54,13 @@ BEGIN {
 	print "/* Made by queries.awk from sql/; do not edit. */"
 }
 
-FNR == 1 {
+# PostgreSQL writes a parameter as $1.
+FNR == 1 && FILENAME ~ /postgres\// {
+	dollar = 1
+}
+
+# The statements of common.sql belong to the list before it.
+FNR == 1 && FILENAME !~ /common[.]sql$/ {
 	flush()
 	list = FILENAME
 	sub(/^.*\//, "", list)

@@ -337,9 +337,6 @@ ORDER BY queued_at LIMIT -1 OFFSET ?1;
 SELECT $row FROM $by_age AND state = 'pending' AND expires_at <= ?1
 ORDER BY expires_at;
 
--- name: status
-SELECT $row FROM once_key WHERE resource = ?1;
-
 -- name: repeat_add
 INSERT INTO once_repeat(scope, duplicates, misuse, counted_at)
 VALUES (?1, ?2, ?3, ?4)
@@ -347,18 +344,8 @@ ON CONFLICT (scope) DO UPDATE SET
     duplicates = duplicates + excluded.duplicates,
     misuse = misuse + excluded.misuse, counted_at = excluded.counted_at;
 
--- name: repeat_forget
-DELETE FROM once_repeat WHERE counted_at < ?1;
-
 -- name: topic_add
 INSERT OR IGNORE INTO once_topic(name) VALUES (?1);
-
--- name: topic_drop
-DELETE FROM once_topic WHERE name = ?1;
-
--- name: topic_any
--- scan: there are a few topics
-SELECT 1 FROM once_topic LIMIT 1;
 
 -- If this process is alone: ?1.
 -- name: topic_clear
@@ -421,9 +408,6 @@ UPDATE once_key SET $record_set, kind = ?36, response_version = ?37,
     reason = ?38, headers = ?39, body = ?40
 WHERE $record_was AND ?34 IS NULL;
 
--- name: record_delete
-DELETE FROM once_key WHERE $record_was;
-
 -- Finishing ---------------------------------------------------------------
 
 -- Pieces of a large body: see schema.sql.
@@ -443,9 +427,6 @@ WHERE id BETWEEN 65536 * ?1 AND 65536 * ?1 + 65535;
 INSERT OR REPLACE INTO once_refused(key_id, attempt, exit_status, signal,
     length, output, errors)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
-
--- name: delete_refused
-DELETE FROM once_refused WHERE key_id = ?1;
 
 -- name: refused
 SELECT attempt, exit_status, signal, length, output IS NOT NULL, output, errors
@@ -539,9 +520,6 @@ UPDATE once_effect SET state = ?5, attempts = ?6,
     last_error = ?11, updated_at = ?12,
     payload = CASE WHEN ?5 <> 'delivered' THEN payload END
 WHERE $effect_was;
-
--- name: effect_delete
-DELETE FROM once_effect WHERE $effect_was;
 
 -- Deletes a delivered effect if its key is deleted, or is a marker.
 -- name: effect_gone
@@ -645,24 +623,10 @@ FROM once_key k
 WHERE id > ?1
 ORDER BY id LIMIT ?2;
 
--- The key with that downstream key, which tells its number: see downstream.h.
--- name: find_told
-SELECT id FROM once_key WHERE id = ?1 AND downstream = ?2;
-
--- For downstream keys that were made elsewhere.  find_open uses an index,
--- because the callback of a provider asks for a key with an open outcome.
--- name: find_open
-SELECT id FROM once_key
-WHERE downstream = ?1 AND state IN ('unknown', 'dead_letter');
-
 -- name: counts
 -- scan: counts every key, when an operator asks
 SELECT state, count(*), min(updated_at), total(body_length)
 FROM once_key GROUP BY state;
-
--- name: all_rows
--- scan: counts every key and effect, when an operator asks
-SELECT (SELECT count(*) FROM once_key), (SELECT count(*) FROM once_effect);
 
 -- name: integrity
 SELECT integrity_check FROM pragma_integrity_check(1);
@@ -770,14 +734,6 @@ SELECT ($orphan_requests), ($orphan_request_pieces), ($missing_request_bodies),
 SELECT ($orphan_effects), ($stalled_effects), ($missing_payloads),
     ($orphan_payloads);
 
--- The pending effects of each topic, and whether the topic is configured.
--- name: pending_topics
-SELECT e.topic, count(*),
-    EXISTS (SELECT 1 FROM once_topic t WHERE t.name = e.topic)
-FROM once_effect e
-WHERE e.state <> 'delivered' AND e.state = 'pending'
-GROUP BY e.topic;
-
 -- For doctor, which reads every row, a page after that number.
 -- name: rows
 SELECT $row, identity,
@@ -787,9 +743,6 @@ SELECT $row, identity,
     listed IS NOT 1
 	AND id <= (SELECT recent FROM once_meta WHERE id = 1) AS hidden
 FROM once_key WHERE id > ?1 ORDER BY id LIMIT ?2;
-
--- name: effect_rows
-SELECT $effect FROM once_effect WHERE id > ?1 ORDER BY id LIMIT ?2;
 
 -- Foreign parts of the schema with our names, or on our tables and views: these
 -- would change the effect of our statements.
@@ -872,22 +825,11 @@ ifnull((?1 IS NULL OR key = ?1) AND (?2 IS NULL OR scope = ?2)
     AND (?7 IS NULL OR downstream = ?7)
     AND created_at >= ?8 AND created_at < ?9 AND updated_at >= ?10, 0)
 
--- name: browse_newest
-SELECT id, $matches, 0, id, created_at
-FROM once_key WHERE id < ?11 AND id >= ?12 ORDER BY id DESC LIMIT ?13;
-
--- name: browse_oldest
-SELECT id, $matches, 0, id, created_at
-FROM once_key WHERE id > ?11 AND id < ?12 ORDER BY id LIMIT ?13;
-
 -- name: browse_range
 SELECT id, $matches, identity, id, created_at
 FROM once_key INDEXED BY once_key_identity
 WHERE identity BETWEEN ?13 AND ?14 AND (identity, id) > (?11, ?12)
 ORDER BY identity, id LIMIT ?15;
-
--- name: browse_one
-SELECT id, $matches, 0, id, created_at FROM once_key WHERE id = ?11;
 
 -- name: browse_open
 SELECT id, $matches, updated_at, id, created_at FROM once_key
@@ -902,12 +844,6 @@ FROM $by_owner AND owner > 0 AND state = 'in_progress' AND +id > ?11
 UNION ALL SELECT id, $matches, 0, id, created_at
 FROM $recent AND owner > 0 AND state = 'in_progress' AND +id > ?11
 ORDER BY id LIMIT ?12;
-
--- The lowest and the highest number, and when the keys from a number on were
--- made.
--- name: browse_ends
-SELECT coalesce((SELECT min(id) FROM once_key), 0),
-    coalesce((SELECT max(id) FROM once_key), 0);
 
 -- name: browse_at
 -- scan: walks the rows that it has found
@@ -925,16 +861,6 @@ ORDER BY id LIMIT ?2;
 SELECT id, 1, 0, id, created_at
 FROM once_effect INDEXED BY once_effect_of_key
 WHERE key_id = ?1 AND +id > ?2 ORDER BY id LIMIT ?3;
-
--- name: browse_rows
-SELECT $row FROM once_key WHERE id IN (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,
-    ?11, ?12, ?13, ?14, ?15, ?16);
-
--- name: browse_row
-SELECT $row, $response FROM once_key WHERE id = ?1;
-
--- name: browse_effect
-SELECT $effect FROM once_effect WHERE id = ?1;
 
 -- Metrics and health -------------------------------------------------------
 

@@ -291,9 +291,6 @@ UPDATE once_key SET $record_set, kind = $36::bigint,
     response_version = $37::bigint, reason = $38, headers = $39, body = $40
 WHERE $record_was;
 
--- name: record_delete
-DELETE FROM once_key WHERE $record_was;
-
 -- Deleting --------------------------------------------------------------------
 
 -- Deletes what belongs to the keys of "ended".  An effect may just be delivered
@@ -380,9 +377,6 @@ SELECT $row FROM once_key k
 WHERE k.state = 'pending' AND k.expires_at <= $1
 ORDER BY k.expires_at LIMIT 8;
 
--- name: status
-SELECT $row FROM once_key k WHERE k.resource = $1;
-
 -- name: repeat_add
 INSERT INTO once_repeat AS r (digest, duplicates, misuse, counted_at)
 VALUES (sha256($1::bytea), $2, $3, $4)
@@ -390,18 +384,8 @@ ON CONFLICT (digest) DO UPDATE SET
     duplicates = r.duplicates + EXCLUDED.duplicates,
     misuse = r.misuse + EXCLUDED.misuse, counted_at = EXCLUDED.counted_at;
 
--- name: repeat_forget
-DELETE FROM once_repeat WHERE counted_at < $1;
-
 -- name: topic_add
 INSERT INTO once_topic(name) VALUES ($1) ON CONFLICT (name) DO NOTHING;
-
--- name: topic_drop
-DELETE FROM once_topic WHERE name = $1;
-
--- name: topic_any
--- scan: there are a few topics
-SELECT 1::bigint FROM once_topic LIMIT 1;
 
 -- If no other process than $1 has a row in once_owner.
 -- name: topic_clear
@@ -470,9 +454,6 @@ ON CONFLICT (key_id) DO UPDATE SET attempt = EXCLUDED.attempt,
     exit_status = EXCLUDED.exit_status, signal = EXCLUDED.signal,
     length = EXCLUDED.length, output = EXCLUDED.output,
     errors = EXCLUDED.errors;
-
--- name: delete_refused
-DELETE FROM once_refused WHERE key_id = $1;
 
 -- name: refused
 SELECT attempt::bigint, exit_status::bigint, signal::bigint, length,
@@ -583,9 +564,6 @@ UPDATE once_effect SET state = $5::text, attempts = $6::bigint,
     payload = CASE WHEN $5::text <> 'delivered' THEN payload END
 WHERE $effect_was;
 
--- name: effect_delete
-DELETE FROM once_effect WHERE $effect_was;
-
 -- Deletes a delivered effect if its key is deleted, or is a marker.
 -- name: effect_gone
 DELETE FROM once_effect e
@@ -644,15 +622,6 @@ FROM once_key k
 WHERE k.id > $1
 ORDER BY k.id LIMIT $2::bigint;
 
--- The key with that downstream key, which tells its number: see downstream.h.
--- name: find_told
-SELECT id FROM once_key WHERE id = $1 AND downstream = $2;
-
--- For downstream keys that were made elsewhere.
--- name: find_open
-SELECT id FROM once_key
-WHERE downstream = $1 AND state IN ('unknown', 'dead_letter');
-
 -- name: counts
 -- scan: counts every key, when an operator asks
 SELECT state, count(*), min(updated_at),
@@ -673,10 +642,6 @@ FROM (SELECT count(*) FILTER (WHERE state = 'pending') AS pending,
     FROM once_key WHERE $1::bytea IS NULL OR scope > $1
     GROUP BY scope ORDER BY scope LIMIT $2::bigint) s
 LEFT JOIN once_repeat r ON r.digest = sha256(s.scope) ORDER BY s.scope;
-
--- name: all_rows
--- scan: counts every key and effect, when an operator asks
-SELECT (SELECT count(*) FROM once_key), (SELECT count(*) FROM once_effect);
 
 -- The next callers after $1, at most $2, that have keys which a limit counts,
 -- $3 at most of each: their number, how many keys, and path, scope and peer of
@@ -775,22 +740,10 @@ SELECT ($orphan_requests), 0::bigint, 0::bigint, ($missing_requests),
 -- scan: looks at every effect, when an operator asks
 SELECT ($orphan_effects), ($stalled_effects), 0::bigint, 0::bigint;
 
--- The pending effects of each topic, and whether the topic is configured.
--- name: pending_topics
-SELECT e.topic, count(*),
-    EXISTS (SELECT 1 FROM once_topic t WHERE t.name = e.topic)
-FROM once_effect e
-WHERE e.state <> 'delivered' AND e.state = 'pending'
-GROUP BY e.topic;
-
 -- For doctor, which reads every row, a page after that number.
 -- name: rows
 SELECT $row, k.digest FROM once_key k
 WHERE k.id > $1 ORDER BY k.id LIMIT $2::bigint;
-
--- name: effect_rows
-SELECT $effect FROM once_effect e
-WHERE e.id > $1 ORDER BY e.id LIMIT $2::bigint;
 
 -- Foreign triggers, rules, policies and indexes on our tables, which would
 -- change the effect of our statements, and rights of others; with its kind.
@@ -971,14 +924,6 @@ coalesce(($1::bytea IS NULL OR key = $1) AND ($2::bytea IS NULL OR scope = $2)
     AND created_at >= $8 AND created_at < $9 AND updated_at >= $10, false)
     AS matches
 
--- name: browse_newest
-SELECT id, $matches, 0::bigint, id, created_at
-FROM once_key WHERE id < $11 AND id >= $12 ORDER BY id DESC LIMIT $13::bigint;
-
--- name: browse_oldest
-SELECT id, $matches, 0::bigint, id, created_at
-FROM once_key WHERE id > $11 AND id < $12 ORDER BY id LIMIT $13::bigint;
-
 -- The place is the digest.
 -- name: browse_range
 SELECT id, $matches,
@@ -988,9 +933,6 @@ FROM once_key
 WHERE digest BETWEEN $13 AND $14
     AND digest <> int8send($11::bigint) || int8send($12::bigint)
 ORDER BY digest LIMIT $15::bigint;
-
--- name: browse_one
-SELECT id, $matches, 0::bigint, id, created_at FROM once_key WHERE id = $11;
 
 -- name: browse_open
 SELECT id, $matches, updated_at, id, created_at FROM once_key
@@ -1003,12 +945,6 @@ ORDER BY updated_at, id LIMIT $13::bigint;
 SELECT id, $matches, 0::bigint, id, created_at FROM once_key
 WHERE owner IS NOT NULL AND state = 'in_progress' AND id + 0 > $11::bigint
 ORDER BY id + 0 LIMIT $12::bigint;
-
--- The lowest and the highest number, and when the keys from a number on were
--- made.
--- name: browse_ends
-SELECT coalesce((SELECT min(id) FROM once_key), 0),
-    coalesce((SELECT max(id) FROM once_key), 0);
 
 -- name: browse_at
 SELECT coalesce(min(k.created_at), 0), coalesce(max(k.id), 0)
@@ -1023,16 +959,6 @@ ORDER BY id + 0 LIMIT $2::bigint;
 -- name: browse_effects
 SELECT id, true, 0::bigint, id, created_at FROM once_effect
 WHERE key_id = $1 AND id + 0 > $2::bigint ORDER BY id + 0 LIMIT $3::bigint;
-
--- name: browse_rows
-SELECT $row FROM once_key k WHERE k.id IN ($1, $2, $3, $4, $5, $6, $7, $8, $9,
-    $10, $11, $12, $13, $14, $15, $16);
-
--- name: browse_row
-SELECT $row, $response FROM once_key k WHERE k.id = $1;
-
--- name: browse_effect
-SELECT $effect FROM once_effect e WHERE e.id = $1;
 
 -- Metrics and health ---------------------------------------------------------
 

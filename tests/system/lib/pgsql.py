@@ -18,7 +18,9 @@ def statements(name):
     """[(name, text, reason to scan)] as queries.awk makes them."""
     tables = subprocess.run(
         ['awk', '-f', os.path.join(SQL, 'queries.awk')] +
-        [os.path.join(SQL, 'postgres', file) for file in FILES + SCHEMA],
+        [os.path.join(SQL, 'postgres', file) for file in FILES] +
+        [os.path.join(SQL, 'common.sql')] +
+        [os.path.join(SQL, 'postgres', file) for file in SCHEMA],
         check=True, capture_output=True, text=True).stdout
     # A list of one file stands in those after it.
     table = tables.split('#define %s(X)' % name[:-4].upper())[1]
