@@ -51,9 +51,10 @@ store_due(struct store *s, int64_t after, struct record *key)
 	enum rc rc;
 
 	memset(key, 0, sizeof(*key));
-	/* An operator may not have looked for this host's files yet.  Without
-	 * them no key of its attempts is due here. */
-	(void)store_liveness(s, &liveness);
+	/* With a server, an operator may not have looked for this host's files
+	 * yet.  Without them no key of its attempts is due here. */
+	if (store_base(s)->file == NULL)
+		(void)store_liveness(s, &liveness);
 	d.host = store_base(s)->host;
 	rc = store_tx_read(s, due_run, &d);
 	if (rc == RC_NOTFOUND)
