@@ -105,7 +105,7 @@ def test_passes_find_few_rows_among_many_keys(t):
     for name, values in (
             ('find', (digest('x'), b'x', b'/', b's')),
             ('job_next', (0, 0, None)), ('job_abandoned', (5,)),
-            ('reconcile_first', (1,)), ('reconcile_due', (0, 1)),
+            ('reconcile_first', (None, 1)), ('reconcile_due', (None, 0, 1)),
             ('recover_rows', (7, 0, 10, 0)),
             ('expire_rows', (0, 'none', 0, 100, None)),
             ('expire_ahead', (0, 'none', 0, 100, None)), ('gauge_open', ()),
