@@ -49,7 +49,8 @@ WHERE id = 1;
 -- Whether any role may create functions and operators in the schema, which
 -- could take the place of PostgreSQL's own.
 -- name: schema_is_open
-SELECT has_schema_privilege('public', current_schema(), 'CREATE');
+SELECT (has_schema_privilege('public', current_schema(), 'CREATE')
+    ::integer)::bigint, current_schema()::text;
 
 -- The statements that let the role $1 call the functions for handlers.
 -- name: grant
@@ -806,9 +807,11 @@ WHERE NOT EXISTS (SELECT 1 FROM pg_class c
 
 -- Functions for handlers that do not have the rights of their owner, or that
 -- look into another schema: ALTER SCHEMA RENAME leaves their path as it is.
+-- What cures them.
 -- name: lost_functions
 -- scan: reads the catalog, when an operator asks
-SELECT count(*), string_agg(p.proname::text, ' ')
+SELECT count(*), string_agg(format('ALTER FUNCTION %I SECURITY DEFINER '
+    || 'SET search_path = %I, pg_temp', p.proname, current_schema()), '; ')
 FROM pg_proc p
 WHERE p.pronamespace = $our_schema AND p.proname::text = ANY ($parts)
     AND NOT (p.prosecdef

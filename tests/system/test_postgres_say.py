@@ -336,9 +336,9 @@ def test_a_handler_cannot_put_names_of_its_own_into_the_functions(t):
     once.do('ALTER FUNCTION once_checkpoint(text, text) RESET search_path')
     assert app.error("SELECT public.once_checkpoint('%s-2', 'x')" %
                      ('f' * 32))
-    eq(once.run('schema_is_open'), [['f']])
+    eq(once.run('schema_is_open')[0][0], '0')
     boss.do('GRANT CREATE ON SCHEMA public TO PUBLIC')
-    eq(once.run('schema_is_open'), [['t']])
+    eq(once.run('schema_is_open')[0][0], '1')
 
 
 def test_no_word_scans_a_table(t):

@@ -813,8 +813,8 @@ CASE(a_refusal_at_first_is_told_at_once_and_not_logged)
 		{ "postgres", "&user=secret&password=wr0ng",
 		    "FATAL:  password authentication failed for user" },
 		{ "postgres", "&user=secret",
-		    "no password supplied (write it into a file with mode "
-		    "0600, and name that file in PGPASSFILE)" },
+		    "write it into a file with mode 0600, and name that file "
+		    "in PGPASSFILE)" },
 		{ "postgres", "&user=nobody",
 		    "FATAL:  role \"nobody\" does not exist" },
 		{ "nothere", "&user=postgres",

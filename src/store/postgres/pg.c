@@ -281,18 +281,6 @@ pg_set_session(
 	return rc == RC_OK ? pg_clear(pg) : rc;
 }
 
-void
-pg_set_unsafe(struct pg *pg)
-{
-	pg->is_unsafe = true;
-}
-
-bool
-pg_is_unsafe(const struct pg *pg)
-{
-	return pg->is_unsafe;
-}
-
 bool
 pg_is_large(const struct pg *pg)
 {
@@ -369,4 +357,28 @@ pg_rollback(struct pg *pg)
 	pg->local = RC_OK;
 	pg_send_quietly(pg, PG_QUERY_ROLLBACK, "");
 	(void)pg_sync(pg);
+}
+
+/* --- statements ----------------------------------------------------------- */
+
+static const struct {
+	const char *name, *text;
+} statements[PG_QUERY_COUNT] = {
+#define X(name, text, reason) { #name, text },
+	PG_SESSION(X) PG_STORE(X) PG_QUERIES(X)
+#undef X
+};
+
+const char *
+pg_query_name(enum pg_query q)
+{
+	assert(q < PG_QUERY_COUNT);
+	return statements[q].name;
+}
+
+const char *
+pg_query_text(enum pg_query q)
+{
+	assert(q < PG_QUERY_COUNT);
+	return statements[q].text;
 }

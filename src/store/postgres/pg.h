@@ -32,9 +32,23 @@
 #include <stdint.h>
 
 #include "buf.h"
-#include "pg_query.h"
+#include "pg_table.h"
 #include "rc.h"
 #include "row_member.h"
+
+/* The version of sql/postgres/schema.sql. */
+#define PG_QUERY_VERSION 9
+
+enum pg_query {
+#define X(name, text, reason) PG_QUERY_##name,
+	PG_SESSION(X) PG_STORE(X) PG_QUERIES(X)
+#undef X
+	    PG_QUERY_COUNT
+};
+
+/* The name, such as "FIND", and the text. */
+const char *pg_query_name(enum pg_query q);
+const char *pg_query_text(enum pg_query q);
 
 struct pg;
 
@@ -113,11 +127,6 @@ enum rc pg_set_session(
 /* Whether it has sent so much at once that it is to be closed when it is idle:
  * libpq keeps the memory as long as there is a connection. */
 bool pg_is_large(const struct pg *pg);
-
-/* What the user has found out: a commit of this connection may be lost, so
- * that nothing may begin by it. */
-void pg_set_unsafe(struct pg *pg);
-bool pg_is_unsafe(const struct pg *pg);
 
 /*
  * Queues a statement with its parameters: one letter each, in their order.  The

@@ -11,7 +11,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "postgres_impl.h"
-#include "postgres_spec.h"
+#include "postgres_identity.h"
 #include "store_module.h"
 
 const struct store_ops postgres_ops = {

@@ -1,5 +1,5 @@
 /*
- * See postgres_admit.h.
+ * How requests are admitted: see store_admit.h; and whether anything may begin.
  */
 #include "config.h"
 
@@ -9,12 +9,10 @@
 #include "fault.h"
 #include "postgres_identity.h"
 #include "postgres_outcome.h"
-#include "postgres_spec.h"
-#include "postgres_tx.h"
 #include "rows.h"
 #include "store_admit.h"
 #include "uuid.h"
-#include "postgres_admit.h"
+#include "postgres_impl.h"
 
 /* How often a transaction is run, because another one was faster. */
 #define TRIES 8
@@ -58,15 +56,13 @@ postgres_may_begin(struct store *s, const char *path)
 	stuck = s->nlate > s->nheld || s->failing > FAILING_MAX ||
 	    held_too_many(s, path);
 	lock_give(&s->lock);
-	if (stuck)
-		return RC_UNRECORDED;
-	return s->unsafe || txn_unsafe(s->pool) != NULL ? RC_UNSAFE : RC_OK;
+	return stuck ? RC_UNRECORDED : postgres_may_begin_now(s);
 }
 
 enum rc
-postgres_may_begin_by(const struct pg *pg)
+postgres_may_begin_now(const struct store *s)
 {
-	return pg_is_unsafe(pg) ? RC_UNSAFE : RC_OK;
+	return s->unsafe || txn_unsafe(s->pool) != NULL ? RC_UNSAFE : RC_OK;
 }
 
 /* RC_EXISTS, RC_LOST: nothing was to be changed, or another process was
@@ -114,14 +110,14 @@ admit_begin(struct postgres_admit *x, struct store *s, struct store_admit *p)
 
 /* At the beginning of each transaction. */
 static enum rc
-admit_begins(struct postgres_admit *x, const struct pg *pg)
+admit_begins(struct postgres_admit *x)
 {
 	struct store_admit *p = x->admit;
 
 	p->owner = txn_owner(x->store->pool);
 	p->spec =
 	    postgres_spec_noted(x->store, p->owner, p->what->fingerprint_spec);
-	return postgres_may_begin_by(pg);
+	return postgres_may_begin_now(x->store);
 }
 
 /* RC_EXISTS: nothing is changed. */
@@ -131,7 +127,7 @@ admit_run(struct pg *pg, void *arg)
 	struct postgres_admit *x = arg;
 	struct store_admit *p = x->admit;
 	struct postgres_tx t;
-	enum rc rc = admit_begins(x, pg);
+	enum rc rc = admit_begins(x);
 
 	if (rc != RC_OK)
 		return rc;
@@ -169,7 +165,7 @@ share_ask(struct pg *pg, void *arg)
 {
 	struct postgres_admit *x = arg;
 
-	x->asked = admit_begins(x, pg) == RC_OK && x->admit->spec != 0;
+	x->asked = admit_begins(x) == RC_OK && x->admit->spec != 0;
 	if (!x->asked)
 		return;
 	postgres_tx_begin(&x->tx, x->store, pg);
@@ -319,36 +315,13 @@ struct trial {
 	size_t size;
 };
 
-/* The attempt ends. */
-static enum rc
-trial_end(struct tx *tx, void *arg)
-{
-	const struct step_reason why = { .error = "trial" };
-	const struct store_admit *p = arg;
-	struct step s = { 0 };
-	struct record r, was;
-	enum rc rc = store_change_read(tx, p->taken.id, true, &r);
-
-	if (rc != RC_OK)
-		return rc;
-	was = r;
-	rc = step_unknown(&r, p->token, &why, tx->at, &s);
-	if (rc == RC_OK)
-		rc = store_change_write(tx, &was, &r, &s, NULL);
-	record_free(&r);
-	return rc;
-}
-
 /* RC_EXISTS: it would succeed. */
 static enum rc
 trial_run(struct pg *pg, void *arg)
 {
 	struct trial *t = arg;
-	struct store_admit *p = t->x.admit;
 	enum rc rc = admit_run(pg, &t->x);
 
-	if (rc == RC_OK)
-		rc = postgres_tx_run(t->x.store, pg, trial_end, p, &t->x.did);
 	if (pg_failure(pg) != PG_NONE)
 		snprintf(t->why, t->size, "%s", pg_message(pg));
 	return rc == RC_OK ? RC_EXISTS : rc;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "postgres_identity.h"
-#include "postgres_spec.h"
 #include "rows.h"
 #include "store_change.h"
 #include "postgres_copy.h"

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
+#include "postgres_impl.h"
 #include "postgres_identity.h"
-#include "postgres_row.h"
-#include "postgres_doctor.h"
 
 /* The column after those of the record. */
 struct digest_column {
@@ -32,6 +32,194 @@ postgres_row_check(const struct store *s, struct tx *tx, const struct record *r)
 		RC_OK)
 		return rc;
 	return memcmp(&is, &want, sizeof(is)) == 0 ? RC_OK : RC_CORRUPT;
+}
+
+/* The host's clock and the server's may differ by that (ms). */
+#define CLOCKS_APART 5000
+
+/* --- the server ----------------------------------------------------------- */
+
+/* Leases and retention go by the server's clock; logs and the signatures of
+ * webhooks by this host's. */
+static void
+check_clock(const struct postgres_server *server, struct findings *f)
+{
+	const int64_t apart = clock_wall() - server->now;
+
+	if (llabs(apart) <= CLOCKS_APART)
+		findings_add(f, "clock", true,
+		    "this host's and the server's agree within %d s",
+		    CLOCKS_APART / 1000);
+	else
+		findings_add(f, "clock", false,
+		    "this host's is %lld s %s the server's: set both by NTP",
+		    llabs(apart) / 1000, apart < 0 ? "behind" : "ahead of");
+}
+
+/* Opening the store has looked at it. */
+static void
+check_time(const struct store *s, struct findings *f)
+{
+	char why[256] = "";
+
+	postgres_clock_tell(s, why, sizeof(why));
+	if (why[0] != '\0')
+		findings_add(f, "time", false, "%s", why);
+	else
+		findings_add(
+		    f, "time", true, "the store's follows the server's clock");
+}
+
+static void
+check_server(struct store *s, struct findings *f)
+{
+	struct postgres_names careless = { .query =
+					       PG_QUERY_CARELESS_SETTINGS };
+	struct postgres_server server;
+	enum rc rc = postgres_server_read(s, &server);
+	const char *off;
+
+	if (rc == RC_OK)
+		rc = postgres_names_read(s, &careless);
+	if (rc != RC_OK) {
+		findings_add(
+		    f, "server", false, "cannot be asked: %s", rc_text(rc));
+		return;
+	}
+	findings_add(f, "server", true, "PostgreSQL %d.%d at %s",
+	    (int)(server.version / 10000), (int)(server.version % 100),
+	    server.place);
+	check_clock(&server, f);
+	off = postgres_server_off(&server);
+	if (off != NULL)
+		findings_add(f, "durability", false,
+		    "the server's setting %s is off, so a commit may be lost: "
+		    "turn it on",
+		    off);
+	else if (careless.n > 0)
+		findings_add(f, "durability", false,
+		    "the server passes over damage, so keys may be missing: "
+		    "turn %s off",
+		    careless.text);
+	else
+		findings_add(f, "durability", true,
+		    "fsync and full_page_writes are on, synchronous_commit "
+		    "is %s",
+		    server.synchronous);
+}
+
+struct standbys {
+	bool waits; /* a COMMIT waits for one */
+	int64_t n;
+};
+
+static enum rc
+standbys_run(struct pg *pg, void *arg)
+{
+	struct standbys *c = arg;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_STANDBYS, "");
+	rc = pg_sync(pg);
+	return rc == RC_OK ? pg_one(pg, "?i", &c->waits, &c->n) : rc;
+}
+
+static void
+check_standbys(struct store *s, struct findings *f)
+{
+	struct standbys c = { 0 };
+	enum rc rc = postgres_read(s, standbys_run, &c);
+
+	if (rc != RC_OK)
+		findings_add(
+		    f, "standby", false, "cannot be read: %s", rc_text(rc));
+	else if (c.waits && c.n == 0)
+		findings_add(f, "standby", false,
+		    "none is connected, and a COMMIT waits for one: requests "
+		    "get 503 until one is there, or synchronous_standby_names "
+		    "is emptied");
+	else if (c.waits)
+		findings_add(f, "standby", true,
+		    "an answer is given only when a standby has it; %" PRId64
+		    " connected",
+		    c.n);
+	else if (c.n == 0)
+		findings_add(f, "standby", true,
+		    "none: the keys are lost with this server's disk");
+	else
+		findings_add(f, "standby", !s->full,
+		    "asynchronous: after a failover the last keys may be "
+		    "missing, although clients have had their answers, and "
+		    "their programs could run again: set "
+		    "synchronous_standby_names");
+}
+
+/* --- names that a statement finds ----------------------------------------- */
+
+/* Rows of one name are one finding: the first that finds names, else the last
+ * one's text. */
+static const struct named {
+	const char *name;
+	enum pg_query query;
+	bool good;
+	const char *before, *after, *none;
+} named[] = {
+	{ "session", PG_QUERY_SESSION_OVERRIDDEN, true,
+	    "oncewrap sets safe values in its own sessions in the place of ",
+	    "", "its settings are safe" },
+	{ "hosts", PG_QUERY_TWIN_HOSTS, false,
+	    "the disk of one is a copy of another's, unless it has just "
+	    "booted: ",
+	    ": run systemd-machine-id-setup on the copy, without its old "
+	    "/etc/machine-id, and restart its oncewrap",
+	    NULL },
+	{ "hosts", PG_QUERY_SILENT_BOOTS, true,
+	    "each has a disk of its own, unless a copy of that of ",
+	    " is cut off: a process of another boot did not end there, and "
+	    "its keys become unknown, never free",
+	    "each has a disk of its own" },
+	{ "schema", PG_QUERY_MISSING_PARTS, false, "without ", "", NULL },
+	{ "schema", PG_QUERY_LOST_FUNCTIONS, false,
+	    "it was renamed, or these functions were changed: ", "", NULL },
+	{ "schema", PG_QUERY_OTHER_STORES, true,
+	    "complete; other stores are in ", "", "complete" },
+	/* A crash of the server empties an unlogged table. */
+	{ "tables", PG_QUERY_UNLOGGED, false, "a crash of the server empties ",
+	    ": make them LOGGED", "all survive a crash" },
+	{ "rights", PG_QUERY_MISSING_RIGHTS, false,
+	    "this role must be able to read and change ", ": let it own them",
+	    "this role has all it needs" },
+	{ "privileges", PG_QUERY_SCHEMA_IS_OPEN, false,
+	    "any role may create functions in the schema ",
+	    ", which could take the place of others: revoke that right from "
+	    "PUBLIC",
+	    "only chosen roles may create things in the schema" },
+	{ "foreign", PG_QUERY_FOREIGN_PARTS, false, "on our tables: ", "",
+	    "nothing of others is on our tables" },
+};
+
+static void
+check_named(struct store *s, struct findings *f)
+{
+	const char *done = "";
+
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+		const struct named *n = &named[i];
+		struct postgres_names found = { .query = n->query };
+
+		if (strcmp(done, n->name) == 0)
+			continue;
+		if (postgres_names_read(s, &found) != RC_OK)
+			findings_add(f, n->name, false, "cannot be read");
+		else if (found.n > 0)
+			findings_add(f, n->name, n->good, "%s%s%s", n->before,
+			    found.text, n->after);
+		else if (n->none != NULL)
+			findings_add(f, n->name, true, "%s", n->none);
+		else
+			continue;
+		done = n->name;
+	}
 }
 
 /* --- processes ------------------------------------------------------------ */
@@ -129,7 +317,10 @@ check_owners(struct store *s, struct findings *f)
 enum rc
 postgres_examine(struct store *s, struct findings *f)
 {
-	postgres_doctor_server(s, f);
+	check_server(s, f);
+	check_time(s, f);
+	check_standbys(s, f);
+	check_named(s, f);
 	check_owners(s, f);
 	return RC_OK;
 }

@@ -13,6 +13,9 @@
 #include "postgres_host.h"
 #include "store_module.h"
 
+#include "findings.h"
+#include "kept.h"
+#include "store_outbox.h"
 #include "txn.h"
 
 /* No deadline is further away (ms), so that sums do not overflow. */
@@ -86,7 +89,7 @@ struct store {
 	struct postgres_former *former;
 	struct liveness *liveness;             /* NULL until it is needed */
 	struct postgres_outcome *late;         /* outcomes to be recorded */
-	_Atomic(struct postgres_spec *) specs; /* see postgres_spec.h */
+	_Atomic(struct postgres_spec *) specs; /* see postgres_identity.h */
 	atomic_uint nspecs;
 	struct postgres_watched *watched; /* owners */
 	int64_t looked;        /* clock_boot() of the last look at them */
@@ -195,7 +198,7 @@ enum rc postgres_names_read(struct store *s, struct postgres_names *names);
 enum rc
 postgres_schema_open(struct store *s, bool make, char *err, size_t errsize);
 
-/* --- a store that went back, see postgres_loss.c ------------------------- */
+/* --- a store that went back, see postgres_health.c ----------------------- */
 
 /* A number of a former life of this process, before a loss was accepted.  Its
  * lock is held as long as the process lives. */
@@ -260,5 +263,54 @@ void postgres_watched_free(struct postgres_watched *w);
 /* The thread that moves this process's row, and records late outcomes. */
 enum rc postgres_keeper_start(struct store *s);
 void postgres_keeper_stop(struct store *s);
+
+/* Notes for health how a transaction that admits a request ended. */
+void postgres_admit_result(struct store *s, enum rc rc);
+
+/* RC_UNRECORDED: outcomes cannot be recorded, so that nothing may begin; or
+ * those of that path (NULL: any) because of locks in the database.  RC_UNSAFE:
+ * nor may it while the server may lose commits. */
+enum rc postgres_may_begin(struct store *s, const char *path);
+
+/* The same in a transaction, whose connection may be a new one: RC_UNSAFE. */
+enum rc postgres_may_begin_now(const struct store *s);
+
+/* Reserves a key and rolls that back.  RC_OK: it would succeed; else why (of
+ * size bytes) tells the reason. */
+enum rc postgres_admit_try(struct store *s, char *why, size_t size);
+
+/* Goes to the next sound row of a statement with the columns $row of
+ * queries.sql, and skips the others: see rows_bad().  RC_NOTFOUND: there is
+ * none. */
+enum rc
+postgres_row_next(const struct store *s, struct pg *pg, struct record *r);
+
+/* The result of the statement "find", and its record, which has no copy of the
+ * identity.  RC_NOTFOUND. */
+enum rc
+postgres_row_find(const struct store *s, struct pg *pg, struct record *r);
+
+struct postgres_tx {
+	struct tx tx;
+	struct pg *pg;
+	bool writes, asked, timed; /* asked: for the time, which is .timed */
+	/* The rows that are changed were read without a lock: RC_LOST if one is
+	 * no longer as it was. */
+	bool unlocked;
+	int unread; /* results of one row each, or of one changed row */
+	/* Numbers of keys that ERASE is to be told, with spaces: it takes as
+	 * long for many as for one. */
+	char erased[2000];
+	size_t nerased;
+};
+
+void
+postgres_tx_begin(struct postgres_tx *t, const struct store *s, struct pg *pg);
+
+/* The time, which the transaction has not asked for itself. */
+void postgres_tx_time(struct postgres_tx *t, int64_t now, int64_t clock);
+
+/* Sends and reads what is left. */
+enum rc postgres_tx_end(struct postgres_tx *t);
 
 #endif

@@ -10,7 +10,7 @@
 #include "decide.h"
 #include "fault.h"
 #include "log.h"
-#include "postgres_row.h"
+#include "postgres_impl.h"
 #include "rows.h"
 #include "store_change.h"
 #include "attempt_lock.h"

@@ -11,10 +11,7 @@
 #include "postgres_identity.h"
 #include "postgres_impl.h"
 #include "postgres_outcome.h"
-#include "postgres_admit.h"
-#include "postgres_spec.h"
 #include "store_admit.h"
-#include "postgres_tx.h"
 
 /* Of a number, with what ends the text. */
 #define DIGITS 21
@@ -291,7 +288,7 @@ run_writer(struct pg *pg, void *arg)
 	struct shared *s = arg;
 	enum rc rc;
 
-	if (s->begins && (rc = postgres_may_begin_by(pg)) != RC_OK)
+	if (s->begins && (rc = postgres_may_begin_now(s->store)) != RC_OK)
 		return rc;
 	return postgres_tx_run(s->store, pg, s->body, s->arg, &s->did);
 }

@@ -12,8 +12,9 @@
 #include "backoff.h"
 #include "clock.h"
 #include "leader.h"
-#include "uuid.h"
+#include "pg_impl.h"
 #include "txn_impl.h"
+#include "uuid.h"
 
 /* How often a thread that waits for all slots looks at them (ms). */
 #define RENEW_LOOK 50
@@ -385,4 +386,33 @@ txn_health(struct txn_pool *pool, struct txn_health *h)
 	h->pending = 0;
 	for (int i = 0; i < pool->nslots; i++)
 		h->pending += pool->slot[i].pending;
+}
+
+/* --- a new connection ----------------------------------------------------- */
+
+static enum rc
+compare_secret(struct txn_pool *pool, struct pg *pg)
+{
+	const void *secret = NULL;
+	size_t n = 0;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_SESSION_SECRET, "");
+	if ((rc = pg_sync(pg)) == RC_OK)
+		rc = pg_one(pg, "b", &secret, &n);
+	if (rc != RC_OK && rc != RC_NOTFOUND)
+		return rc;
+	pool->other = rc != RC_OK || n != sizeof(pool->secret) ||
+	    memcmp(secret, pool->secret, n) != 0;
+	return pool->other ? pg_lost(pg, RC_IO, "connect", TXN_OTHER) : RC_OK;
+}
+
+enum rc
+txn_session_begin(struct txn_pool *pool, struct pg *pg)
+{
+	const char *schema = pool->schema[0] != '\0' ? pool->schema : NULL;
+	enum rc rc;
+
+	rc = pg_set_session(pg, pool->busy_timeout, TXN_GRACE, schema);
+	return rc == RC_OK && pool->compares ? compare_secret(pool, pg) : rc;
 }

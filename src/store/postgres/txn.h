@@ -60,8 +60,8 @@ void txn_remember(struct txn_pool *pool, const char *message);
 
 /*
  * Each new connection is asked for its settings before its first transaction.
- * If one is off, the connection is unsafe (pg_is_unsafe()), which is logged,
- * and it is used for one transaction only: the next one connects again.
+ * If one is off, that is logged, and each transaction connects again, until a
+ * new connection has them on.
  *
  * The setting that was off in the newest connection; NULL: none.  An open
  * connection may get other settings later, which the pool does not notice.

@@ -184,15 +184,12 @@ txn_unsafe_text(
 /* Once until a new connection has them on; the caller of txn_open() tells of
  * the first connection. */
 static void
-note_setting(struct txn_pool *pool, struct pg *pg, const char *off)
+note_setting(struct txn_pool *pool, const char *off)
 {
 	const char *before = atomic_exchange(&pool->unsafe, off);
 	char why[512];
 
-	if (off == NULL)
-		return;
-	pg_set_unsafe(pg);
-	if (before != NULL || !pool->reached)
+	if (off == NULL || before != NULL || !pool->reached)
 		return;
 	txn_unsafe_text(pool, off, why, sizeof(why));
 	log_event(LOG_ERROR, "store-unsafe", NULL, LOG_S("message", why));
@@ -309,7 +306,7 @@ connect_slot(
 	}
 	s->timeline = timeline;
 	note_timeline(pool, timeline);
-	note_setting(pool, s->pg, off);
+	note_setting(pool, off);
 	pool->reached = true;
 	if (!atomic_exchange(&pool->connected, true))
 		log_event(LOG_WARN, "store-connected", NULL,
@@ -327,7 +324,8 @@ have_connection(struct txn_pool *pool, struct txn_slot *s, int64_t until)
 	/* The server may live on, with old data: see check_timeline().  The
 	 * settings of a role reach new connections only. */
 	if (s->pg != NULL &&
-	    (s->timeline < atomic_load(&pool->timeline) || pg_is_unsafe(s->pg)))
+	    (s->timeline < atomic_load(&pool->timeline) ||
+		txn_unsafe(pool) != NULL))
 		txn_slot_disconnect(pool, s);
 	if (s->pg != NULL) {
 		pg_set_deadline(s->pg, until + TXN_GRACE);
