@@ -2,7 +2,7 @@
 import base
 from answer import eq, first, replay
 
-from lib.postgres import Server
+from lib.postgres import Server, program
 from test_say import EFFECTS
 
 SAYS = '''
@@ -36,7 +36,8 @@ class Shop:
 
     def refused(self, sql):
         """As the role shop."""
-        run = self.t.run(['psql', '-XAtq', '-d', self.theirs, '-c', sql])
+        run = self.t.run([program('psql'), '-XAtq', '-d', self.theirs, '-c',
+                          sql])
         eq((run.returncode, run.stdout), (1, b''), run)
         assert b'permission denied' in run.stderr, run.stderr
 
@@ -55,7 +56,7 @@ def test_the_role_has_no_other_right(t):
     shop = Shop(t, 'status 201')
     first(shop.once.post('k'), 201)
     for table in ('meta', 'owner', 'session', 'kept', 'fingerprint_spec', 'key',
-                  'request', 'refused', 'topic', 'effect'):
+                  'request', 'refused', 'repeat', 'topic', 'effect'):
         shop.refused('SELECT * FROM once_' + table)
     shop.refused("UPDATE once_key SET state = 'completed'")
     shop.refused('DELETE FROM once_key')

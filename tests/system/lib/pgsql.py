@@ -51,7 +51,8 @@ class Server(postgres.Server):
     """A server with the roles once, which owns the schema, and app."""
 
     def __init__(self, t):
-        super().__init__(t.path('pg'))
+        # Plans are those of the statistics that a test has made.
+        super().__init__(t.path('pg'), settings='autovacuum = off\n')
         self.t = t
         t.defer(self.stop)
         boss = self.session('postgres', 'postgres')

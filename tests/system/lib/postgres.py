@@ -85,7 +85,7 @@ def memory():
 class Server:
     """A primary; or, of another server, its standby."""
 
-    def __init__(self, folder, primary=None, env=None):
+    def __init__(self, folder, primary=None, env=None, settings=''):
         self.folder = folder
         self.env = env
         self.data = os.path.join(os.environ.get('POSTGRES_DATA', folder),
@@ -102,7 +102,7 @@ class Server:
             self.write('postgresql.conf', SETTINGS % folder)
         else:
             self.init()
-            self.write('postgresql.conf', SETTINGS % folder)
+            self.write('postgresql.conf', SETTINGS % folder + settings)
             self.write('pg_hba.conf', HBA)
         self.start()
         if not primary:
