@@ -305,11 +305,8 @@ INSERT OR REPLACE INTO once_stage(id, owner, bytes) VALUES (?1, ?2, ?3);
 -- name: stage_find
 SELECT bytes FROM once_stage WHERE id = ?1;
 
--- name: stage_of_owner
-SELECT id, bytes FROM once_stage WHERE owner = ?1 LIMIT 1;
-
 -- name: stage_owner
-SELECT owner FROM once_stage WHERE owner > ?1 ORDER BY owner LIMIT 1;
+SELECT owner, id FROM once_stage WHERE owner > ?1 ORDER BY owner LIMIT 1;
 
 -- name: stage_delete
 DELETE FROM once_stage WHERE id = ?1;

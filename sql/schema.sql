@@ -181,9 +181,9 @@ CREATE TABLE once_request(
 	pieces INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- The pieces of requests whose keys do not exist yet, and of answers whose keys
--- are not settled yet and have no lease: their number, the process that writes
--- them, and the bytes of the whole request (0: of an answer).
+-- The pieces that no key names yet, of a request or an answer: their number,
+-- the process that writes them, and the bytes of the whole request (0: of an
+-- answer).
 -- name: schema_stage
 CREATE TABLE once_stage(
 	id INTEGER PRIMARY KEY,
@@ -198,23 +198,21 @@ CREATE INDEX once_stage_owner ON once_stage(owner);
 -- transaction of its own, and none is long.
 --
 --   id              65536 * N + the number of the piece, from 1 on: pieces of
---                   one body are neighbours.  For a response, N is the number
---                   of its key, unless once_answer names another; for a
---                   request, a negative number
+--                   one body are neighbours.  N is negative, and once_request
+--                   or once_answer names it; or it is the number of a key, for
+--                   a response that once_answer does not name
 --   body            STORE_PIECE bytes, the last one fewer
 --
--- A key that is not completed has pieces only while it has a lease.  A
--- statement that ends the lease without completing the key also deletes the
--- pieces.
+-- A key that is not completed has no pieces, unless an earlier release was
+-- storing its answer: what ends its lease also deletes them.
 -- name: schema_piece
 CREATE TABLE once_piece(
 	id INTEGER PRIMARY KEY,
 	body BLOB NOT NULL
 ) STRICT;
 
--- The large answers that were stored while their keys had no lease, by a
--- reconciler or an operator.  Two of them may store answers for one key at the
--- same time; so their pieces have numbers of their own, which are negative.
+-- The large answers.  Two processes may store answers for one key at the same
+-- time; so their pieces have numbers of their own, which are negative.
 -- name: schema_answer
 CREATE TABLE once_answer(
 	key_id INTEGER PRIMARY KEY,

@@ -280,12 +280,11 @@ admit_change(struct tx *tx, struct store_admit *p)
 {
 	const bool is_new = admit_is_new(p, tx->at.now);
 	struct record r;
-	bool more = false;
 	enum rc rc = RC_OK;
 
 	if (tx->ops->request_part != NULL)
-		rc = tx->ops->request_part(tx, p, &more);
-	if (rc != RC_OK || more)
+		rc = tx->ops->request_part(tx, p);
+	if (rc != RC_OK || p->part)
 		return rc;
 	if (is_new && (rc = admit_make(tx, p, &r)) != RC_OK)
 		return rc;
@@ -312,7 +311,7 @@ store_admit_take(struct tx *tx, struct store_admit *p)
 
 	record_free(&p->found);
 	memset(&p->found, 0, sizeof(p->found));
-	p->full = p->changed = p->is_new = false;
+	p->full = p->changed = p->is_new = p->part = false;
 	if ((rc = admit_read(tx, p)) != RC_OK)
 		return rc;
 	p->taken = p->found;

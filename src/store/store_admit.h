@@ -24,6 +24,8 @@ struct admit_seen {
 	bool full;    /* the queue is */
 };
 
+struct store_body;
+
 struct store_admit {
 	const struct store_reservation *what;
 	bool accepts;       /* it is queued; else it takes the lease */
@@ -51,13 +53,14 @@ struct store_admit {
 	bool shared;
 	/* an earlier transaction of this one may have taken place */
 	bool unsure;
-	struct admit_write *write; /* SQLite's */
+	struct store_body *body; /* SQLite's: of a large request */
 
 	/* of the last run */
 	struct admit_seen seen;
 	enum decision decision;
 	struct record found; /* .id is 0: there is none */
 	bool full;           /* the queue is full: nothing was stored */
+	bool part;           /* only the first part of the request was stored */
 	bool changed;        /* something was written */
 	bool is_new;         /* the key is */
 	struct record taken; /* only its plain members */
@@ -75,9 +78,9 @@ void store_admit_ask(struct tx *tx, const struct store_admit *p);
 
 /*
  * The rest of the transaction.  RC_OK: p->decision is made, and if p->changed,
- * the request is admitted; a large one may not be whole yet, and the
- * transaction is run again.  RC_LOST: another process was faster, or it must
- * not be shared.
+ * the request is admitted.  If p->part, the store stores the rest of the
+ * request, and the transaction is run again.  RC_LOST: another process was
+ * faster, or it must not be shared.
  */
 enum rc store_admit_take(struct tx *tx, struct store_admit *p);
 

@@ -102,18 +102,12 @@ outcome_write(struct outcome_change *o, struct tx *tx, const struct record *was,
 	return rc;
 }
 
-/*
- * If the transaction that completes the key wrote all of a large answer, every
- * other change would wait for it, where they share a transaction.  Then only a
- * piece is stored, and the key stays as it is.
- */
 enum rc
 store_outcome_run(struct tx *tx, void *arg)
 {
 	struct outcome_change *o = arg;
 	struct step s = { 0 };
 	struct record r, was;
-	bool more = false;
 	enum rc rc;
 
 	memset(&o->done, 0, sizeof(o->done));
@@ -124,8 +118,8 @@ store_outcome_run(struct tx *tx, void *arg)
 	rc = o->step(o, &r, tx->at, &s);
 	if (rc == RC_OK && tx->ops->body != NULL &&
 	    (s.answer == STEP_SET || s.confirmed))
-		rc = tx->ops->body(tx, o, s.confirmed, &more);
-	if (rc == RC_OK && !more)
+		rc = tx->ops->body(tx, o, s.confirmed);
+	if (rc == RC_OK)
 		rc = outcome_write(o, tx, &was, &r, &s);
 	record_free(&r);
 	return rc;

@@ -18,6 +18,8 @@
 typedef enum rc outcome_step(const struct outcome_change *o, struct record *r,
     struct step_time at, struct step *s);
 
+struct store_body;
+
 struct outcome_change {
 	struct store_outcome outcome; /* first: see store_outcome_new() */
 	outcome_step *step;
@@ -31,6 +33,7 @@ struct outcome_change {
 	/* resolve */
 	struct store_tries tries;
 	bool by_operator;
+	struct store_body *body; /* SQLite's */
 };
 
 /* Begins and ends an outcome, which its store has allocated. */

@@ -213,16 +213,14 @@ struct tx_ops {
 	 * before it are left to tx_must_change(), or their results are read. */
 	enum rc (*erase)(struct tx *, int64_t id, enum tx_beside what);
 	/* Stores the body of that answer, if it does not go into the row, or
-	 * deletes what was stored of it; drop: in any case.  *more: only a
-	 * piece was stored, and the transaction does no more; it is run
-	 * again.  NULL: each body goes into its row. */
-	enum rc (*body)(
-	    struct tx *, struct outcome_change *o, bool drop, bool *more);
+	 * deletes what was stored of it; drop: in any case.  NULL: each body
+	 * goes into its row. */
+	enum rc (*body)(struct tx *, struct outcome_change *o, bool drop);
 	/* Stores the request for the key of that number, in the transaction
-	 * that has admitted it.  The other one comes before
-	 * that, or is NULL; *more: as in body(). */
+	 * that has admitted it.  The other one comes before that, and may set
+	 * p->part, or is NULL. */
 	enum rc (*request)(struct tx *, struct store_admit *p, int64_t id);
-	enum rc (*request_part)(struct tx *, struct store_admit *p, bool *more);
+	enum rc (*request_part)(struct tx *, struct store_admit *p);
 	/* Reads that, of a key or an effect, which has that many bytes. */
 	enum rc (*stored)(struct tx *, enum tx_stored what, int64_t id,
 	    int64_t length, struct spool *to);

@@ -17,9 +17,7 @@
 #define NUMBER                                            \
 	"CASE WHEN p.id < 0 THEN (p.id - 65535) / 65536 " \
 	"ELSE p.id / 65536 END"
-#define IS_PART                                                 \
-	"(" NUMBER " IN (SELECT id FROM once_stage) OR " NUMBER \
-	" IN (SELECT id FROM once_key WHERE state <> 'completed'))"
+#define IS_PART NUMBER " IN (SELECT id FROM once_stage)"
 
 int
 life_part_select(sqlite3 *db, const char *table, sqlite3_stmt **s)
@@ -28,8 +26,8 @@ life_part_select(sqlite3 *db, const char *table, sqlite3_stmt **s)
 
 	if (strcmp(table, "once_piece") == 0)
 		snprintf(sql, sizeof(sql),
-		    "SELECT * FROM once_piece p WHERE NOT " IS_PART
-		    " ORDER BY 1");
+		    "SELECT * FROM once_piece p WHERE NOT (" IS_PART
+		    ") ORDER BY 1");
 	else if (strcmp(table, "once_meta") == 0)
 		/* The seal changes with each checkpoint, not with a verb. */
 		snprintf(sql, sizeof(sql),
@@ -79,9 +77,7 @@ life_has_part(const char *file)
 	sqlite3 *db = open_file(file);
 	bool has;
 
-	has = number(db,
-		  "SELECT (SELECT count(*) FROM once_stage) + "
-		  "(SELECT count(*) FROM once_piece p WHERE " IS_PART ")") > 0;
+	has = number(db, "SELECT count(*) FROM once_stage") > 0;
 	sqlite3_close(db);
 	return has;
 }
@@ -92,7 +88,6 @@ struct part {
 	const struct life_key *k;
 	size_t length; /* of the whole body */
 	bool request;
-	bool staged;    /* no key has it yet */
 	int64_t number; /* of the body */
 	int64_t bytes;  /* that once_stage has for it */
 };
@@ -106,15 +101,12 @@ expect(struct part *e, const struct life_key *k, const struct life_step *s)
 	switch (s->verb) {
 	case LIFE_RESERVE:
 	case LIFE_ACCEPT:
-		e->request = e->staged = true;
+		e->request = true;
 		e->length = s->request;
 		e->bytes = (int64_t)(life_environment_len + s->request);
 		return s->asked || s->verb == LIFE_ACCEPT;
 	case LIFE_RESOLVE:
-		e->staged = true;
-		return true;
 	case LIFE_COMPLETE:
-		e->number = k->lease.id;
 		return true;
 	default:
 		return false;
@@ -165,15 +157,11 @@ pieces_fit(sqlite3 *db, const struct part *e)
 static bool
 part_fits(sqlite3 *db, struct part *e)
 {
-	if (number(db, "SELECT count(*) FROM once_stage") != e->staged)
-		return false;
-	if (e->staged) {
-		e->number = number(db, "SELECT id FROM once_stage");
-		if (e->number >= 0 ||
-		    number(db, "SELECT bytes FROM once_stage") != e->bytes)
-			return false;
-	}
-	return pieces_fit(db, e);
+	e->number = number(db, "SELECT id FROM once_stage");
+	return number(db, "SELECT count(*) FROM once_stage") == 1 &&
+	    e->number < 0 &&
+	    number(db, "SELECT bytes FROM once_stage") == e->bytes &&
+	    pieces_fit(db, e);
 }
 
 bool

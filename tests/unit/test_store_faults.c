@@ -15,6 +15,7 @@
 
 #define PATIENCE 1000
 
+#include "clock.h"
 #include "faulty_vfs.h"
 #include "store_fixture.h"
 
@@ -315,18 +316,29 @@ STORE_TEST(a_reservation_gives_up_in_time)
 
 STORE_TEST(a_settlement_does_not_give_up)
 {
-	struct store_lease lease = reserve("k");
-	struct store_outcome *s = outcome(RECORD_COMPLETED);
+	static const size_t lengths[] = { 100000, 1000000 };
+	const char *const keys[] = { "small", "large" };
 	sqlite3 *other = raw_open(file);
+	struct store_outcome *s;
+	struct store_lease lease;
+	int64_t begun;
 
-	give_body(s, 100000);
-	raw_run(other, "BEGIN IMMEDIATE");
-	assert_int_equal(finish(&lease, s), RC_PENDING);
-	nothing_settles();
-	assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
-	raw_run(other, "ROLLBACK");
-	assert_true(becomes("k", RECORD_COMPLETED));
-	assert_true(answer_is(lease.id, 100000));
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		lease = reserve(keys[i]);
+		s = outcome(RECORD_COMPLETED);
+		give_body(s, lengths[i]);
+		raw_run(other, "BEGIN IMMEDIATE");
+		begun = clock_mono();
+		assert_int_equal(finish(&lease, s), RC_PENDING);
+		assert_in_range(
+		    clock_mono() - begun, PATIENCE, 2 * PATIENCE - 100);
+		nothing_settles();
+		assert_int_equal(state_of(keys[i]), RECORD_IN_PROGRESS);
+		raw_run(other, "ROLLBACK");
+		assert_true(becomes(keys[i], RECORD_COMPLETED));
+		assert_true(answer_is(lease.id, lengths[i]));
+	}
+	assert_int_equal(raw_number("SELECT count(*) FROM once_stage"), 0);
 	sqlite3_close(other);
 }
 
@@ -447,20 +459,27 @@ TEST_DISK(a_reservation_that_comes_back_is_unknown)
 
 TEST_DISK(a_settlement_outlasts_a_failing_disk)
 {
-	struct store_lease lease = reserve("k");
-	struct store_outcome *s = outcome(RECORD_COMPLETED);
+	static const size_t lengths[] = { 70000, 700000 };
+	const char *const keys[] = { "small", "large" };
+	struct store_outcome *s;
+	struct store_lease lease;
 	int seen;
 
-	give_body(s, 70000);
-	atomic_store(&faulty_syncs, -1);
-	assert_int_equal(finish(&lease, s), RC_PENDING);
-	assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
-	assert_int_equal(reserve_fails("other"), RC_UNRECORDED);
-	seen = atomic_load(&faulty_syncs_seen);
-	faulty_heal();
-	assert_true(becomes("k", RECORD_COMPLETED));
-	assert_true(answer_is(lease.id, 70000));
-	assert_true(seen < 200); /* it did not try without pause */
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		lease = reserve(keys[i]);
+		s = outcome(RECORD_COMPLETED);
+		give_body(s, lengths[i]);
+		seen = atomic_load(&faulty_syncs_seen);
+		atomic_store(&faulty_syncs, -1);
+		assert_int_equal(finish(&lease, s), RC_PENDING);
+		assert_int_equal(state_of(keys[i]), RECORD_IN_PROGRESS);
+		assert_int_equal(reserve_fails("other"), RC_UNRECORDED);
+		seen = atomic_load(&faulty_syncs_seen) - seen;
+		faulty_heal();
+		assert_true(becomes(keys[i], RECORD_COMPLETED));
+		assert_true(answer_is(lease.id, lengths[i]));
+		assert_true(seen < 200); /* it did not try without pause */
+	}
 }
 
 static long

@@ -174,7 +174,7 @@ STORE_TEST(what_an_attempt_has_left_that_answered_itself_is_swept)
 }
 
 /* Its token is not the key's any more. */
-STORE_TEST(an_attempt_that_lost_its_lease_stores_no_piece)
+STORE_TEST(an_attempt_that_lost_its_lease_leaves_no_piece)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *s = outcome(RECORD_COMPLETED);

@@ -13,8 +13,7 @@ struct topic_write {
 	struct write w;
 	const char *topic;
 	enum rc rc; /* what each run returns */
-	int more;   /* this many runs say that there is more to write */
-	int runs, went_on;
+	int runs;
 	enum rc done; /* what committer_do() returned */
 	pthread_t thread;
 };
@@ -28,10 +27,7 @@ topic_run(struct write *w, struct db *db, int64_t now)
 	char name[32];
 
 	(void)now;
-	t->went_on += (w->did & WRITE_GOES_ON) != 0;
-	snprintf(name, sizeof(name), "%s%d", t->topic, t->runs);
-	if (t->runs++ < t->more)
-		w->did |= WRITE_MORE;
+	snprintf(name, sizeof(name), "%s%d", t->topic, t->runs++);
 	db_bindf(s, "s", name);
 	assert_int_equal(db_step_done(s), RC_OK);
 	return t->rc;
@@ -119,36 +115,6 @@ STORE_TEST(failed_it_leaves_nothing_nor_hurts_others)
 	assert_int_equal(t[1].done, RC_OK);
 	assert_int_equal(topics("failed%"), 0);
 	assert_int_equal(topics("other%"), 1);
-}
-
-STORE_TEST(with_more_to_write_it_goes_on_in_a_later_commit)
-{
-	struct topic_write t[1] = { { .topic = "piece", .more = 2 } };
-	int64_t before;
-
-	before = (int64_t)db_commits(store->writer);
-	run_together(t, COUNT(t));
-	assert_int_equal(t[0].done, RC_OK);
-	assert_int_equal(t[0].runs, 3);
-	assert_int_equal(t[0].went_on, 2);
-	assert_int_equal(topics("piece%"), 3);
-	assert_int_equal((int64_t)db_commits(store->writer) - before, 3);
-}
-
-/* Its piece was rolled back with its neighbour, and is written once more. */
-STORE_TEST(rolled_back_it_does_not_go_on)
-{
-	struct topic_write t[2] = {
-		{ .topic = "piece", .more = 1 },
-		{ .topic = "failed", .rc = RC_INVALID },
-	};
-
-	run_together(t, COUNT(t));
-	assert_int_equal(t[0].done, RC_OK);
-	/* once in the group, once alone: that run has no more to write */
-	assert_int_equal(t[0].runs, 2);
-	assert_int_equal(t[0].went_on, 0);
-	assert_int_equal(topics("piece%"), 1);
 }
 
 static int

@@ -6,8 +6,7 @@
  *
  * The failure of one write does not affect the others: a group that failed
  * is rolled back, and its writes are tried again singly.  A group has at
- * most one piece of a large response; that write is queued again for its
- * next piece.  A large request is a group of its own.
+ * most one write that is WRITE_LARGE.
  */
 #ifndef COMMITTER_H
 #define COMMITTER_H

@@ -90,10 +90,12 @@ committer_refusal(const struct committer *c, const struct write *w)
 int64_t
 committer_patience(const struct committer *c, const struct write *w)
 {
-	return (w->flags & WRITE_REFUSABLE) != 0 && committer_gave_up(c) &&
-		c->busy_timeout > GRACE
-	    ? GRACE
-	    : c->busy_timeout;
+	const int64_t waited = w->since != 0 ? w->queued_at - w->since : 0;
+
+	if ((w->flags & WRITE_REFUSABLE) != 0 && committer_gave_up(c) &&
+	    c->busy_timeout > GRACE)
+		return GRACE;
+	return c->busy_timeout > waited ? c->busy_timeout - waited : 0;
 }
 
 void
@@ -118,28 +120,6 @@ committer_take_group(struct committer *c, struct write_list *group)
 	while ((w = write_list_take(&keep)) != NULL)
 		write_list_add(&c->queue, w);
 	lock_give(&c->lock);
-}
-
-void
-committer_put_back(struct committer *c, struct write_list *group)
-{
-	struct write_list ended;
-	struct write *w;
-
-	write_list_init(&ended);
-	while ((w = write_list_take(group)) != NULL) {
-		if (w->rc == RC_OK && (w->did & WRITE_MORE) != 0) {
-			FAULT(PIECE_STORED);
-			w->did |= WRITE_GOES_ON;
-			w->pause = 0;
-			w->queued_at = clock_mono();
-			w->stage = WRITE_QUEUED;
-			write_list_add(&c->queue, w);
-		} else
-			write_list_add(&ended, w);
-	}
-	while ((w = write_list_take(&ended)) != NULL)
-		write_list_add(group, w);
 }
 
 /* Whether other connections have changed the database since the last call. */

@@ -83,14 +83,9 @@ int64_t committer_patience(const struct committer *c, const struct write *w);
 
 /*
  * Takes the writes of the next transaction from the queue: all of them, but
- * at most one piece of a large body, so that the others do not wait for several
- * pieces.
+ * at most one that is WRITE_LARGE, so that the others do not wait for several.
  */
 void committer_take_group(struct committer *c, struct write_list *group);
-
-/* After a commit: moves the writes that stored a piece, and have more to
- * write, back to the end of the queue.  Under the lock. */
-void committer_put_back(struct committer *c, struct write_list *group);
 
 /*
  * Truncates a log that is too long for max_wal or for the disk, unless a

@@ -50,7 +50,6 @@ notify(struct committer *c, struct write_list *group)
 	struct write *w;
 
 	lock_take(&c->lock);
-	committer_put_back(c, group);
 	for (w = group->first; w != NULL; w = w->next) {
 		w->stage = WRITE_DONE;
 		if (w->rc == RC_OK) {
@@ -135,7 +134,6 @@ run_one(struct committer *c, struct write *w)
 
 	w->did &= ~(unsigned)WRITE_DID;
 	w->rc = w->run(w, c->db, store_time(c));
-	w->did &= ~(unsigned)WRITE_GOES_ON;
 	c->again |= (w->did & WRITE_AGAIN) != 0;
 	FAULT(COMMIT_OP);
 	if (w->rc == RC_LOST && db_changes(c->db) == before)
@@ -319,13 +317,6 @@ run_group(struct committer *c, struct write_list *group)
 /* Which queued writes fail. */
 enum victims { ALL, NEW, CROWD };
 
-/* A write that goes on was admitted when it was new. */
-static bool
-is_new(const struct write *w)
-{
-	return (w->flags & WRITE_NEW) != 0 && (w->did & WRITE_GOES_ON) == 0;
-}
-
 /* Fails queued writes: all; or new ones; or those that requests wait for
  * beyond max_waiting. */
 static void
@@ -340,7 +331,7 @@ fail_queue(struct committer *c, enum rc rc, enum victims victims)
 	write_list_init(&all);
 	while ((w = write_list_take(&c->queue)) != NULL) {
 		n += committer_holds_request(w);
-		if ((victims == NEW && !is_new(w)) ||
+		if ((victims == NEW && (w->flags & WRITE_NEW) == 0) ||
 		    (victims == CROWD &&
 			(n <= c->max_waiting ||
 			    (w->flags & WRITE_REFUSABLE) == 0)))

@@ -7,10 +7,10 @@
 
 #include "clock.h"
 #include "store_impl.h"
+#include "store_admit.h"
+#include "store_body.h"
 #include "store_kept.h"
-#include "sqlite_outcome.h"
-#include "sqlite_admit.h"
-#include "store_row.h"
+#include "store_outcome.h"
 #include "sqlite_tx.h"
 
 static const enum query queries[] = {
@@ -126,22 +126,58 @@ tx_sqlite_erase(struct tx *tx, int64_t id, enum tx_beside what)
 	return rc == RC_OK ? store_kept_delete(t->db, id) : rc;
 }
 
+/* The key names the pieces of a large answer from then on. */
 static enum rc
-tx_sqlite_body(struct tx *tx, struct outcome_change *o, bool drop, bool *more)
+tx_sqlite_body(struct tx *tx, struct outcome_change *o, bool drop)
 {
-	return sqlite_outcome_body(o, of_sqlite(tx)->db, drop, more);
+	struct db *db = of_sqlite(tx)->db;
+	struct store_body *b = o->body;
+	struct kept_columns c;
+	struct db_stmt *s;
+	enum rc rc;
+
+	kept_columns(&o->outcome, &c);
+	if (b->stored > 0 && (drop || !c.apart))
+		return store_body_drop(b, db);
+	if (drop || !c.apart)
+		return drop ? store_kept_delete_pieces(db, o->id) : RC_OK;
+	rc = store_body_use(b, db);
+	if (rc != RC_OK || b->id == o->id)
+		return rc;
+	s = db_stmt(db, QUERY_ANSWER_NEW);
+	db_bindf(s, "ii", o->id, b->id);
+	return db_step_done(s);
 }
 
 static enum rc
 tx_sqlite_request(struct tx *tx, struct store_admit *p, int64_t id)
 {
-	return sqlite_admit_request(p, of_sqlite(tx)->db, id);
+	const struct store_reservation *what = p->what;
+	struct store_body *b = p->body;
+	struct db *db = of_sqlite(tx)->db;
+	struct db_stmt *s;
+	enum rc rc = store_kept_delete_request(db, id);
+
+	if (rc == RC_OK && b == NULL)
+		rc = store_kept_room(db, what->body_len);
+	if (rc == RC_OK)
+		rc = b != NULL ? store_body_use(b, db)
+			       : store_kept_count(db, (int64_t)p->more);
+	if (rc != RC_OK)
+		return rc;
+	s = db_stmt(db, QUERY_REQUEST_NEW);
+	db_bindf(s, "ibbii", id, what->environment, what->environment_len,
+	    what->body, b == NULL ? what->body_len : 0, (int64_t)what->body_len,
+	    b == NULL ? 0 : b->id);
+	return db_step_done(s);
 }
 
+/* A large one is stored once the first piece counts for max_kept. */
 static enum rc
-tx_sqlite_request_part(struct tx *tx, struct store_admit *p, bool *more)
+tx_sqlite_request_part(struct tx *tx, struct store_admit *p)
 {
-	return sqlite_admit_part(p, of_sqlite(tx)->db, more);
+	p->part = p->body != NULL && p->body->stored == 0;
+	return p->part ? store_body_begin(p->body, of_sqlite(tx)->db) : RC_OK;
 }
 
 static enum rc
@@ -197,6 +233,17 @@ sqlite_tx_end(struct sqlite_tx *t)
 		db_reset(t->now);
 }
 
+unsigned
+sqlite_tx_did(const struct sqlite_tx *t)
+{
+	const unsigned did = t->tx.did;
+
+	return ((did & TX_ENDED) != 0 ? WRITE_ENDED_KEY : 0) |
+	    ((did & TX_WORK) != 0 ? WRITE_MADE_WORK : 0) |
+	    ((did & TX_SYNC_FIRST) != 0 ? WRITE_SYNC_FIRST : 0) |
+	    ((did & TX_AGAIN) != 0 ? WRITE_AGAIN : 0);
+}
+
 static enum rc
 run(struct store *store, struct store_reader *reader, tx_body *body, void *arg)
 {
@@ -226,81 +273,6 @@ sqlite_tx_look(struct store *store, tx_body *body, void *arg)
 	enum rc rc = store_reader_take(store, &reader);
 
 	return rc == RC_OK ? run(store, reader, body, arg) : rc;
-}
-
-/* --- transactions that write ---------------------------------------------- */
-
-struct tx_write {
-	struct write w;
-	tx_body *body;
-	void *arg;
-	unsigned how;
-};
-
-static enum rc
-set_operator(struct db *db, bool by_operator)
-{
-#ifdef RECORD_CHECKS
-	return db_exec(db, queries_checks_operator(by_operator));
-#else
-	(void)db;
-	(void)by_operator;
-	return RC_OK;
-#endif
-}
-
-static enum rc
-tx_write_run(struct write *w, struct db *db, int64_t now)
-{
-	const struct tx_write *x = (struct tx_write *)w;
-	const bool by_operator = (x->how & TX_BY_OPERATOR) != 0;
-	struct sqlite_tx t;
-	enum rc rc = RC_OK;
-
-	sqlite_tx_begin(&t, db, now);
-	if (by_operator)
-		rc = set_operator(db, true);
-	if (rc == RC_OK && (x->how & TX_SEARCHES) != 0)
-		rc = store_row_list_recent(db);
-	if (rc == RC_OK)
-		rc = x->body(&t.tx, x->arg);
-	sqlite_tx_end(&t);
-	if (by_operator)
-		(void)set_operator(db, false);
-	w->did |= sqlite_tx_did(&t);
-	return rc;
-}
-
-unsigned
-sqlite_tx_did(const struct sqlite_tx *t)
-{
-	const unsigned did = t->tx.did;
-
-	return ((did & TX_ENDED) != 0 ? WRITE_ENDED_KEY : 0) |
-	    ((did & TX_WORK) != 0 ? WRITE_MADE_WORK : 0) |
-	    ((did & TX_SYNC_FIRST) != 0 ? WRITE_SYNC_FIRST : 0) |
-	    ((did & TX_AGAIN) != 0 ? WRITE_AGAIN : 0);
-}
-
-enum rc
-sqlite_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
-{
-	struct tx_write x = {
-		.w.run = tx_write_run,
-		.w.flags = (how & TX_BEGINS) != 0 ? WRITE_NEW : 0,
-		.body = body,
-		.arg = arg,
-		.how = how,
-	};
-
-	return committer_do(store->committer, &x.w);
-}
-
-/* It is always known whether a transaction took place. */
-void
-sqlite_tx_undo(struct store *store, tx_body *undo, const struct tx_undo *what)
-{
-	(void)store, (void)undo, (void)what;
 }
 
 int64_t

@@ -72,6 +72,12 @@ store_kept_delete_refused(struct db *db, int64_t id)
 	return store_kept_run(db, QUERY_DELETE_REFUSED, id);
 }
 
+enum rc
+store_kept_count(struct db *db, int64_t bytes)
+{
+	return bytes != 0 ? store_kept_run(db, QUERY_KEPT_ADD, bytes) : RC_OK;
+}
+
 /* --- requests ------------------------------------------------------------- */
 
 enum rc
@@ -96,25 +102,7 @@ store_kept_delete_request(struct db *db, int64_t id)
 	rc = store_kept_run(db, QUERY_DELETE_REQUEST, id);
 	if (rc == RC_OK && pieces != 0)
 		rc = store_kept_delete_pieces(db, pieces);
-	return rc == RC_OK ? store_kept_run(db, QUERY_KEPT_ADD, -bytes) : rc;
-}
-
-enum rc
-store_kept_request(struct db *db, int64_t id, struct stage *st)
-{
-	const struct store_reservation *what = st->what;
-	struct db_stmt *s;
-	int64_t pieces;
-	enum rc rc;
-
-	if ((rc = store_kept_delete_request(db, id)) != RC_OK ||
-	    (rc = store_stage_use(st, db, &pieces)) != RC_OK)
-		return rc;
-	s = db_stmt(db, QUERY_REQUEST_NEW);
-	db_bindf(s, "ibbii", id, what->environment, what->environment_len,
-	    what->body, pieces == 0 ? what->body_len : 0,
-	    (int64_t)what->body_len, pieces);
-	return db_step_done(s);
+	return rc == RC_OK ? store_kept_count(db, -bytes) : rc;
 }
 
 enum rc

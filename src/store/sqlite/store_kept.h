@@ -14,7 +14,6 @@
 #include "kept.h"
 #include "record.h"
 #include "store.h"
-#include "store_stage.h"
 
 /* A body of this size (bytes) is written only if the disk has room. */
 #define STORE_LARGE (64 * 1024)
@@ -35,8 +34,8 @@ enum rc store_kept_delete_request(struct db *db, int64_t id);
 /* The number of the pieces of a key's answer. */
 enum rc store_kept_answer(struct db *db, int64_t id, int64_t *pieces);
 
-/* Stores the request of a key, for a worker or a reconciler. */
-enum rc store_kept_request(struct db *db, int64_t id, struct stage *st);
+/* Adds to the bytes of all requests. */
+enum rc store_kept_count(struct db *db, int64_t bytes);
 
 /* Runs a statement with one number as its parameter. */
 enum rc store_kept_run(struct db *db, enum query query, int64_t id);

@@ -6,7 +6,7 @@
 
 #include "fault.h"
 #include "store_impl.h"
-#include "store_stage.h"
+#include "store_body.h"
 #include "attempt_lock.h"
 
 /* A pass writes down the time last seen, but not more often than this (ms). */
@@ -161,7 +161,7 @@ sqlite_recover(
 	clock = store_clock_note(store, CLOCK_GRAIN);
 	rc = store_recover_leases(store, limit, changes, n);
 	if (rc == RC_OK)
-		rc = store_stage_recover(store);
+		rc = store_body_recover(store);
 	/* Keys recovered above no longer name their attempts. */
 	if (rc == RC_OK)
 		rc = store_attempt_clean(store);

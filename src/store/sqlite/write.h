@@ -35,8 +35,8 @@
  * so it may be told to come again. */
 #define WRITE_REFUSABLE 0x02
 
-/* A run may write one piece of a large body.  A transaction has one of them at
- * most. */
+/* It may write a large body, or a piece of one.  A transaction has one of them
+ * at most. */
 #define WRITE_LARGE 0x04
 
 /*
@@ -52,13 +52,7 @@
  * that can do with less must now do so. */
 #define WRITE_NO_ROOM 0x10
 
-/* The run before this one said WRITE_MORE, and is committed. */
-#define WRITE_GOES_ON 0x20
-
 /* --- did: set by run(), about this run; cleared before each run ----------- */
-
-/* There is more to write: run it again in a later transaction. */
-#define WRITE_MORE 0x100
 
 /* A key is no longer in progress: wakes sqlite_wait(). */
 #define WRITE_ENDED_KEY 0x200
@@ -90,6 +84,7 @@ struct write {
 	/* with WRITE_FINISHES: logs and frees a write whose caller has left */
 	void (*left)(struct write *);
 	unsigned flags; /* the verb's, constant while it is queued */
+	int64_t since;  /* mono: its caller waits since then; 0: since now */
 
 	/* the thread's alone, with what the runs and the committer have set */
 	unsigned did;

@@ -1,0 +1,291 @@
+/*
+ * Transactions that write: those of tx.h, and those of store_admit.h and
+ * store_outcome.h, which may have a large body: see store_body.h.
+ */
+#include "config.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "fault.h"
+#include "kept.h"
+#include "log.h"
+#include "store_admit.h"
+#include "store_body.h"
+#include "store_impl.h"
+#include "store_kept.h"
+#include "store_outcome.h"
+#include "store_row.h"
+#include "sqlite_tx.h"
+
+struct tx_write {
+	struct write w;
+	tx_body *body;
+	void *arg;
+	unsigned how;
+};
+
+static enum rc
+set_operator(struct db *db, bool by_operator)
+{
+#ifdef RECORD_CHECKS
+	return db_exec(db, queries_checks_operator(by_operator));
+#else
+	(void)db;
+	(void)by_operator;
+	return RC_OK;
+#endif
+}
+
+static enum rc
+tx_write_run(struct write *w, struct db *db, int64_t now)
+{
+	const struct tx_write *x = (struct tx_write *)w;
+	const bool by_operator = (x->how & TX_BY_OPERATOR) != 0;
+	struct sqlite_tx t;
+	enum rc rc = RC_OK;
+
+	sqlite_tx_begin(&t, db, now);
+	if (by_operator)
+		rc = set_operator(db, true);
+	if (rc == RC_OK && (x->how & TX_SEARCHES) != 0)
+		rc = store_row_list_recent(db);
+	if (rc == RC_OK)
+		rc = x->body(&t.tx, x->arg);
+	sqlite_tx_end(&t);
+	if (by_operator)
+		(void)set_operator(db, false);
+	w->did |= sqlite_tx_did(&t);
+	return rc;
+}
+
+enum rc
+sqlite_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
+{
+	struct tx_write x = {
+		.w.run = tx_write_run,
+		.w.flags = (how & TX_BEGINS) != 0 ? WRITE_NEW : 0,
+		.body = body,
+		.arg = arg,
+		.how = how,
+	};
+
+	return committer_do(store->committer, &x.w);
+}
+
+/* It is always known whether a transaction took place. */
+void
+sqlite_tx_undo(struct store *store, tx_body *undo, const struct tx_undo *what)
+{
+	(void)store, (void)undo, (void)what;
+}
+
+/* --- requests ------------------------------------------------------------- */
+
+struct admit_write {
+	struct write w; /* first */
+	struct store_admit *admit;
+};
+
+/* Reading costs little here. */
+bool
+sqlite_expects_new(const struct store *store)
+{
+	(void)store;
+	return false;
+}
+
+static enum rc
+admit_run(struct write *w, struct db *db, int64_t now)
+{
+	struct store_admit *p = ((struct admit_write *)w)->admit;
+	struct sqlite_tx t;
+	enum rc rc = RC_OK;
+
+	p->spec = 0;
+	if (p->what->max_store != 0)
+		rc = store_used_bytes(db, &p->used);
+	if (rc != RC_OK)
+		return rc;
+	sqlite_tx_begin(&t, db, now);
+	store_admit_ask(&t.tx, p);
+	rc = store_admit_take(&t.tx, p);
+	sqlite_tx_end(&t);
+	if (rc == RC_OK && p->is_new)
+		rc = store_row_list(db, p->taken.id, p->seen.recent);
+	w->did |= sqlite_tx_did(&t);
+	return rc;
+}
+
+/* Prepares for storing the request. */
+static enum rc
+admit_body(struct store *store, struct store_admit *p)
+{
+	const struct store_reservation *what = p->what;
+
+	p->more =
+	    p->keep ? (uint64_t)what->environment_len + what->body_len : 0;
+	if (!p->keep || what->body_len <= STORE_PIECE)
+		return RC_OK;
+	if ((p->body = calloc(1, sizeof(*p->body))) == NULL)
+		return RC_NOMEM;
+	p->body->data = what->body;
+	p->body->length = what->body_len;
+	store_body_init(p->body, store, 0, p->more);
+	return RC_OK;
+}
+
+static enum rc
+admit_whole(struct store *store, struct store_admit *p)
+{
+	struct admit_write x = {
+		.w.run = admit_run,
+		.w.flags = WRITE_NEW | WRITE_REFUSABLE,
+		.admit = p,
+	};
+	enum rc rc;
+
+	if (p->keep && p->what->body_len >= STORE_LARGE)
+		x.w.flags |= WRITE_LARGE;
+	rc = committer_do(store->committer, &x.w);
+	if (rc != RC_OK || !p->part)
+		return rc;
+	/* It was admitted when it was new. */
+	x.w.flags &= ~(unsigned)WRITE_NEW;
+	p->body->stored = STORE_PIECE;
+	p->more = 0;
+	FAULT(PIECE_STORED);
+	rc = store_body_store(p->body, store);
+	return rc == RC_OK ? committer_do(store->committer, &x.w) : rc;
+}
+
+enum rc
+sqlite_admit_do(struct store *store, struct store_admit *p)
+{
+	struct liveness *liveness;
+	enum rc rc = sqlite_liveness(store, &liveness);
+
+	/*
+	 * Writes to a file without a name are lost when this process ends; and
+	 * if other processes do not see its lock, they recover its leases while
+	 * it lives.
+	 */
+	if (rc == RC_OK)
+		rc = store_guard_check(&store->guard);
+	if (rc == RC_OK)
+		rc = admit_body(store, p);
+	if (rc != RC_OK)
+		return rc;
+	p->secret = store->secret;
+	p->owner = liveness_self(liveness);
+	p->number.number = identity_number(&store->seed, &p->what->identity);
+	rc = admit_whole(store, p);
+	if (p->body != NULL && rc == RC_OK && p->changed)
+		p->body->stored = 0; /* the key names it */
+	if (p->body != NULL)
+		store_body_discard(p->body, store);
+	p->body = NULL;
+	return rc;
+}
+
+/* --- outcomes ------------------------------------------------------------- */
+
+struct outcome_write {
+	struct write w; /* first */
+	struct outcome_change change;
+	struct store_body body;
+	bool lost; /* the last run lost, and deleted what was stored */
+};
+
+static struct outcome_write *
+write_of(struct outcome_change *change)
+{
+	return (struct outcome_write *)(void *)((char *)change -
+	    offsetof(struct outcome_write, change));
+}
+
+struct store_outcome *
+sqlite_outcome_new(struct store *store)
+{
+	struct outcome_write *o = calloc(1, sizeof(*o));
+
+	if (o == NULL)
+		return NULL;
+	store_outcome_init(&o->change, store);
+	o->change.body = &o->body;
+	return &o->change.outcome;
+}
+
+void
+sqlite_outcome_free(struct store_outcome *outcome)
+{
+	struct outcome_change *change =
+	    (struct outcome_change *)(void *)outcome;
+
+	store_outcome_clear(change);
+	free(write_of(change));
+}
+
+static void
+outcome_left(struct write *w)
+{
+	struct outcome_write *o = (struct outcome_write *)w;
+	struct store_outcome *outcome = &o->change.outcome;
+
+	log_event(w->rc == RC_OK ? LOG_INFO : LOG_ERROR, "late-settlement",
+	    &outcome->log, LOG_I("id", o->change.id),
+	    LOG_S("result", rc_text(o->lost ? RC_LOST : w->rc)));
+	sqlite_outcome_free(outcome);
+}
+
+static enum rc
+outcome_run(struct write *w, struct db *db, int64_t now)
+{
+	struct outcome_write *o = (struct outcome_write *)w;
+	struct sqlite_tx t;
+	enum rc rc;
+
+	if ((w->did & WRITE_NO_ROOM) != 0)
+		kept_drop(&o->change.outcome, o->change.id);
+	o->lost = false;
+	sqlite_tx_begin(&t, db, now);
+	rc = store_outcome_run(&t.tx, &o->change);
+	sqlite_tx_end(&t);
+	w->did |= sqlite_tx_did(&t);
+	if (rc ==
+	    RC_CORRUPT) /* perhaps pieces have gone: the next run writes all */
+		o->body.stored = 0;
+	/* What a lost run changes is rolled back.  So this one is not lost. */
+	if (rc == RC_LOST && o->body.stored > 0) {
+		o->lost = true;
+		rc = store_body_drop(&o->body, db);
+	}
+	return rc;
+}
+
+enum rc
+sqlite_outcome_do(struct store *store, struct outcome_change *change,
+    struct store_outcome **outcome)
+{
+	struct outcome_write *o = write_of(change);
+	const struct response *r = &change->outcome.response;
+	const size_t length = change->outcome.keep ? r->body_len : 0;
+	enum rc rc;
+
+	o->w = (struct write){
+		.run = outcome_run,
+		.left = outcome_left,
+		.flags =
+		    WRITE_FINISHES | (length >= STORE_LARGE ? WRITE_LARGE : 0),
+	};
+	o->lost = false;
+	o->body.data = r->body;
+	o->body.length = length;
+	store_body_init(&o->body, store, change->id, 0);
+	if (store_body_store(&o->body, store) != RC_OK)
+		o->w.since = o->body.w.queued_at;
+	rc = committer_do(store->committer, &o->w);
+	if (rc == RC_PENDING)
+		*outcome = NULL;
+	return rc == RC_OK && o->lost ? RC_LOST : rc;
+}

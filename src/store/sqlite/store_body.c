@@ -1,0 +1,213 @@
+/*
+ * See store_body.h.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "fault.h"
+#include "uuid.h"
+#include "store_impl.h"
+#include "store_kept.h"
+#include "store_body.h"
+
+void
+store_body_init(
+    struct store_body *b, struct store *store, int64_t key, uint64_t bytes)
+{
+	struct liveness *liveness;
+
+	b->id = key;
+	b->bytes = bytes;
+	b->owner = 0;
+	b->stored = 0;
+	if (b->length <= STORE_PIECE ||
+	    sqlite_liveness(store, &liveness) != RC_OK)
+		return;
+	b->owner = liveness_self(liveness);
+	b->id = -1 - (int64_t)uuid_bits() * 8192 - uuid_bits() % 8192;
+}
+
+/* --- storing -------------------------------------------------------------- */
+
+static enum rc
+body_write_piece(const struct store_body *b, struct db *db, size_t at)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_PIECE_NEW);
+	size_t n = b->length - at;
+	enum rc rc;
+
+	if (n > STORE_PIECE)
+		n = STORE_PIECE;
+	db_bindf(s, "iib", b->id, 1 + (int64_t)(at / STORE_PIECE),
+	    (const char *)b->data + at, n);
+	rc = db_step_done(s);
+	FAULT(PIECE_WRITTEN);
+	return rc;
+}
+
+enum rc
+store_body_begin(const struct store_body *b, struct db *db)
+{
+	struct db_stmt *s;
+	enum rc rc = store_kept_room(db, b->length);
+
+	if (rc != RC_OK)
+		return rc;
+	s = db_stmt(db, QUERY_STAGE_NEW);
+	db_bindf(s, "iii", b->id, b->owner, (int64_t)b->bytes);
+	rc = db_step_done(s);
+	if (rc == RC_OK)
+		rc = store_kept_count(db, (int64_t)b->bytes);
+	return rc == RC_OK ? body_write_piece(b, db, 0) : rc;
+}
+
+static enum rc
+body_piece_run(struct write *w, struct db *db, int64_t now)
+{
+	const struct store_body *b = (struct store_body *)w;
+	enum rc rc;
+
+	(void)now;
+	if (b->stored == 0)
+		return store_body_begin(b, db);
+	rc = store_kept_room(db, b->length - b->stored);
+	return rc == RC_OK ? body_write_piece(b, db, b->stored) : rc;
+}
+
+enum rc
+store_body_store(struct store_body *b, struct store *store)
+{
+	enum rc rc = RC_OK;
+
+	b->w = (struct write){ .run = body_piece_run, .flags = WRITE_LARGE };
+	while (b->id < 0 && b->length - b->stored > STORE_PIECE) {
+		rc = committer_do(store->committer, &b->w);
+		if (rc != RC_OK)
+			break;
+		b->stored += STORE_PIECE;
+		FAULT(PIECE_STORED);
+	}
+	return rc;
+}
+
+/* Whether all pieces are there, as many bytes as the body has. */
+static enum rc
+body_check(const struct store_body *b, struct db *db)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_PIECE_SUM);
+	int64_t n, bytes;
+	enum rc rc;
+
+	db_bindf(s, "i", b->id);
+	rc = db_onef(s, "ii", &n, &bytes);
+	if (rc == RC_OK &&
+	    (n != (int64_t)((b->length + STORE_PIECE - 1) / STORE_PIECE) ||
+		bytes != (int64_t)b->length))
+		rc = RC_CORRUPT;
+	return rc;
+}
+
+enum rc
+store_body_use(const struct store_body *b, struct db *db)
+{
+	size_t at = b->stored;
+	enum rc rc = store_kept_room(db, b->length - at);
+
+	if (rc == RC_OK && at == 0)
+		rc = store_kept_delete_pieces(db, b->id);
+	for (; rc == RC_OK && at < b->length; at += STORE_PIECE)
+		rc = body_write_piece(b, db, at);
+	if (rc == RC_OK)
+		rc = body_check(b, db);
+	if (rc == RC_OK && b->id < 0)
+		rc = store_kept_run(db, QUERY_STAGE_DELETE, b->id);
+	return rc;
+}
+
+/* --- deleting ------------------------------------------------------------- */
+
+static enum rc
+body_drop(struct db *db, int64_t id, int64_t bytes)
+{
+	enum rc rc = store_kept_delete_pieces(db, id);
+
+	if (rc == RC_OK)
+		rc = store_kept_run(db, QUERY_STAGE_DELETE, id);
+	return rc == RC_OK ? store_kept_count(db, -bytes) : rc;
+}
+
+enum rc
+store_body_drop(const struct store_body *b, struct db *db)
+{
+	return body_drop(db, b->id, (int64_t)b->bytes);
+}
+
+static enum rc
+body_drop_run(struct write *w, struct db *db, int64_t now)
+{
+	const int64_t id = ((struct store_body *)w)->id;
+	struct db_stmt *s = db_stmt(db, QUERY_STAGE_FIND);
+	int64_t bytes;
+	enum rc rc;
+
+	(void)now;
+	db_bindf(s, "i", id);
+	rc = db_onef(s, "i", &bytes);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_OK : rc;
+	return body_drop(db, id, bytes);
+}
+
+static void
+body_left(struct write *w)
+{
+	free(w);
+}
+
+/* It is never given up, because what a living process leaves behind stays until
+ * that process ends. */
+void
+store_body_discard(struct store_body *b, struct store *store)
+{
+	b->w = (struct write){
+		.run = body_drop_run, .left = body_left, .flags = WRITE_FINISHES
+	};
+	if (b->stored == 0 ||
+	    committer_do(store->committer, &b->w) != RC_PENDING)
+		free(b);
+}
+
+/* --- recovering ----------------------------------------------------------- */
+
+/* The pieces of the next owner after that one. */
+static enum rc
+body_next(struct store *store, int64_t after, struct store_body *b)
+{
+	struct store_reader *reader;
+	enum rc rc;
+
+	rc = store_reader_query(store, QUERY_STAGE_OWNER, &reader);
+	if (rc != RC_OK)
+		return rc;
+	db_bindf(reader->s, "i", after);
+	rc = db_onef(reader->s, "ii", &b->owner, &b->id);
+	store_reader_give(store, reader);
+	return rc;
+}
+
+enum rc
+store_body_recover(struct store *store)
+{
+	struct store_body b = { .w.run = body_drop_run };
+	int64_t after = 0;
+	enum rc rc;
+
+	while ((rc = body_next(store, after, &b)) == RC_OK) {
+		if (!store_is_dead(store, b.owner))
+			after = b.owner;
+		else if ((rc = committer_do(store->committer, &b.w)) != RC_OK)
+			return rc;
+	}
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
