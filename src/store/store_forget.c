@@ -76,7 +76,7 @@ store_forget_some(struct store *s, struct store_chosen *keys, size_t n)
 	if (n > STORE_CHOSEN_MAX)
 		return RC_INVALID;
 	forget_sort(&f);
-	rc = store_tx_write(s, TX_BY_OPERATOR, forget_keys, &f);
+	rc = store_tx_write(s, 0, forget_keys, &f);
 	for (size_t i = 0; i < n && rc != RC_OK; i++)
 		keys[i].done = false;
 	return rc == RC_LOST ? RC_OK : rc;

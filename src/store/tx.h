@@ -145,9 +145,8 @@ enum rc tx_this_effect(struct tx *tx, struct effect *e);
 /* --- transactions that write ---------------------------------------------- */
 
 /* How a transaction is run. */
-#define TX_BEGINS      0x1 /* something: not while the store is stuck */
-#define TX_BY_OPERATOR 0x2 /* it may delete a key of any state */
-#define TX_SEARCHES    0x4 /* all keys, for leases or by their age */
+#define TX_BEGINS   0x1 /* something: not while the store is stuck */
+#define TX_SEARCHES 0x2 /* all keys, for leases or by their age */
 
 /* What a transaction has done, in tx->did. */
 #define TX_ENDED 0x1 /* a key is no longer in progress: wakes store_wait() */

@@ -21,6 +21,13 @@ static const char *const schema[] = {
 #undef X
 };
 
+/* Only builds with checks load these. */
+static const char *const checks[] = {
+#define X(name, text, reason) text,
+	CHECKS(X)
+#undef X
+};
+
 const char *
 queries_name(enum query q)
 {
@@ -47,4 +54,11 @@ queries_schema(size_t *n)
 {
 	*n = sizeof(schema) / sizeof(schema[0]);
 	return schema;
+}
+
+const char *const *
+queries_checks(size_t *n)
+{
+	*n = sizeof(checks) / sizeof(checks[0]);
+	return checks;
 }

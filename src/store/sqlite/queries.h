@@ -4,7 +4,6 @@
 #ifndef QUERIES_H
 #define QUERIES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "queries_table.h"
@@ -29,8 +28,5 @@ const char *queries_scan_reason(enum query q);
  * texts, in order. */
 const char *const *queries_schema(size_t *n);
 const char *const *queries_checks(size_t *n);
-
-/* With the checks loaded: an operator begins to work, or has finished. */
-const char *queries_checks_operator(bool begins);
 
 #endif

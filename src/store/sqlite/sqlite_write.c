@@ -26,35 +26,18 @@ struct tx_write {
 };
 
 static enum rc
-set_operator(struct db *db, bool by_operator)
-{
-#ifdef RECORD_CHECKS
-	return db_exec(db, queries_checks_operator(by_operator));
-#else
-	(void)db;
-	(void)by_operator;
-	return RC_OK;
-#endif
-}
-
-static enum rc
 tx_write_run(struct write *w, struct db *db, int64_t now)
 {
 	const struct tx_write *x = (struct tx_write *)w;
-	const bool by_operator = (x->how & TX_BY_OPERATOR) != 0;
 	struct sqlite_tx t;
 	enum rc rc = RC_OK;
 
 	sqlite_tx_begin(&t, db, now);
-	if (by_operator)
-		rc = set_operator(db, true);
-	if (rc == RC_OK && (x->how & TX_SEARCHES) != 0)
+	if ((x->how & TX_SEARCHES) != 0)
 		rc = store_row_list_recent(db);
 	if (rc == RC_OK)
 		rc = x->body(&t.tx, x->arg);
 	sqlite_tx_end(&t);
-	if (by_operator)
-		(void)set_operator(db, false);
 	w->did |= sqlite_tx_did(&t);
 	return rc;
 }
