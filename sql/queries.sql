@@ -447,7 +447,7 @@ WHERE state = 'unknown' AND reconcile_after <= ?1 AND caller > ?2
     AND ?3 = ?3
 ORDER BY caller, reconcile_after;
 
--- name: request_read
+-- name: request_of_key
 SELECT r.environment, r.body_length
 FROM once_request r JOIN once_key k ON k.id = r.key_id
 WHERE r.key_id = ?1 AND k.key = ?2 AND k.path = ?3 AND k.scope = ?4;

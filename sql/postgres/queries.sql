@@ -481,7 +481,7 @@ WHERE k.state = 'unknown' AND k.caller > $2
     AND (k.lock_file IS NULL OR k.lock_file = $3)
 ORDER BY k.caller, k.reconcile_after LIMIT 8;
 
--- name: request_read
+-- name: request_of_key
 SELECT o.environment, octet_length(o.body)::bigint
 FROM once_request o JOIN once_key k ON k.id = o.key_id
 WHERE o.key_id = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4;

@@ -129,7 +129,7 @@ request_run(struct tx *tx, void *arg)
 	enum rc rc;
 
 	buf_clear(b->environment);
-	stored_ask(tx, TX_REQUEST_READ, b);
+	stored_ask(tx, TX_REQUEST_OF_KEY, b);
 	rc = tx_one(tx, "bm", &environment, &n, &length);
 	if (rc == RC_OK)
 		rc = buf_add(b->environment, environment, n);
