@@ -24,7 +24,7 @@ DELETE FROM once_refused WHERE key_id = ?1;
 -- name: effect_delete
 DELETE FROM once_effect WHERE $effect_was;
 
--- The key with that downstream key, which tells its number: see downstream.h.
+-- The key with that downstream key, which tells its number: see sealed.h.
 -- name: find_told
 SELECT id FROM once_key WHERE id = ?1 AND downstream = ?2;
 

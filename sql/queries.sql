@@ -484,7 +484,7 @@ FROM once_effect e LEFT JOIN once_payload p ON p.effect_id = e.id
 WHERE e.id = ?1 AND e.effect_key = ?2
     AND (e.payload IS NULL) <> (p.body IS NULL);
 
--- A verb reads the rows, a function of effect_step.h changes them, and
+-- A verb reads the rows, a function of effect.h changes them, and
 -- effect_write writes each that has changed: see store_effects.c.
 
 -- name: effect_read

@@ -527,7 +527,7 @@ WHERE id = $1 AND effect_key::text = $2::text AND payload IS NOT NULL;
 SELECT substr(payload, ($2::bigint + 1)::integer, ($3::bigint)::integer)
 FROM once_effect WHERE id = $1;
 
--- A verb reads the rows, a function of effect_step.h changes them, and
+-- A verb reads the rows, a function of effect.h changes them, and
 -- effect_write writes each that has changed: see store_effects.c.  Each
 -- statement sees what a handler has committed while the one before it waited:
 -- so effect_first comes after effect_read.
