@@ -20,8 +20,8 @@
 	X(CGIHEAD_TOO_LONG, "head is too long") \
 	X(CGIHEAD_MALFORMED, "head has a line that is no field") \
 	X(CGIHEAD_STATUS, "Status is no final status") \
-	X(CGIHEAD_DIFFER, "two different values of Status, Content-Type, " \
-	    "Content-Length or Location") \
+	X(CGIHEAD_DIFFER, ("two different values of Status, Content-Type, " \
+	    "Content-Length or Location")) \
 	X(CGIHEAD_MISSING, "neither Content-Type, Location nor Status") \
 	X(CGIHEAD_LENGTH, "Content-Length is no number") \
 	X(CGIHEAD_NO_MEMORY, "no memory for the head")
