@@ -111,12 +111,12 @@ void run_app_finish(struct run *run, struct run_facts *facts);
 int run_open_pipe(int fds[2]);
 
 /*
- * Starts the program in its folder and as its user.  cs has the environment and
- * the descriptors, .held before it is moved.  Returns 0; or an errno value with
- * *step, and why if a sentence is known.
+ * Starts the program in its folder and as its user.  from has the environment
+ * and the descriptors, .held before it is moved.  Returns 0; or an errno value
+ * with *step, and why if a sentence is known.
  */
 int run_spawn(struct child *child, const struct conf_program *program,
-    struct child_spec *cs, const char **step, char why[RUN_WHY]);
+    const struct child_spec *from, const char **step, char why[RUN_WHY]);
 
 /* Logs that a program was not started.  Returns the errno value for
  * run_facts.error. */

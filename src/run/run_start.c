@@ -145,10 +145,11 @@ find_user(const struct conf_program *program, struct user *found,
 
 int
 run_spawn(struct child *child, const struct conf_program *program,
-    struct child_spec *cs, const char **step, char why[RUN_WHY])
+    const struct child_spec *from, const char **step, char why[RUN_WHY])
 {
 	const char *path = program->argv.item[0];
 	const char *slash = strrchr(path, '/');
+	struct child_spec cs = *from;
 	char *folder = NULL;
 	struct user user;
 	int error, held = -1;
@@ -161,7 +162,7 @@ run_spawn(struct child *child, const struct conf_program *program,
 		return ESHUTDOWN;
 	}
 	*step = "user";
-	if (!find_user(program, &user, &cs->user, why))
+	if (!find_user(program, &user, &cs.user, why))
 		return EINVAL;
 	*step = "open";
 	if (program->directory == NULL) {
@@ -171,18 +172,18 @@ run_spawn(struct child *child, const struct conf_program *program,
 		if (folder == NULL)
 			return ENOMEM;
 	}
-	cs->argv = program->argv.item;
-	cs->directory = folder != NULL ? folder : program->directory;
-	cs->umask = program->umask;
-	cs->no_new_privs = program->no_new_privs;
-	if (cs->held != -1 &&
-	    (held = fcntl(cs->held, F_DUPFD_CLOEXEC, CHILD_HELD + 1)) == -1)
+	cs.argv = program->argv.item;
+	cs.directory = folder != NULL ? folder : program->directory;
+	cs.umask = program->umask;
+	cs.no_new_privs = program->no_new_privs;
+	if (cs.held != -1 &&
+	    (held = fcntl(cs.held, F_DUPFD_CLOEXEC, CHILD_HELD + 1)) == -1)
 		error = errno;
 	else {
-		cs->held = held;
-		error = child_start(child, cs, step);
+		cs.held = held;
+		error = child_start(child, &cs, step);
 		if (error != 0)
-			explain_step(*step, cs, why);
+			explain_step(*step, &cs, why);
 	}
 	run_close(&held, 1);
 	free(folder);
