@@ -3,19 +3,18 @@
  *
  * One thread at a time uses a connection.  Statements are named by enum
  * pg_query and prepared at their first use in a connection, in the same round
- * trip.  Statements are queued by pg_send().  pg_sync() sends what is queued,
- * and pg_result() waits for the result of each statement, in their order.  So a
- * group of statements costs one round trip:
+ * trip.  Statements are queued by pg_send().  pg_result() sends what is queued,
+ * and waits for the result of each statement, in their order.  So a group of
+ * statements costs one round trip:
  *
  *	pg_send(pg, PG_QUERY_FIND, "b", digest, sizeof(digest));
  *	pg_send(pg, PG_QUERY_TOUCH, "i", id);
- *	pg_sync(pg);
  *	rc = pg_one(pg, "iu", &id, uuid, sizeof(uuid));
  *	if (rc == RC_OK)
  *		rc = pg_update(pg, &changed);
  *
- * If a statement fails, the server skips those after it up to the next
- * pg_sync(); their results are the first failure once more.  Each wait ends at
+ * If a statement fails, the server skips those after it up to the end of the
+ * group; their results are the first failure once more.  Each wait ends at
  * the connection's deadline; the connection is lost then.
  *
  * A failure is logged here, once, with SQLSTATE and the server's message.
@@ -154,8 +153,8 @@ void pg_vsend(struct pg *pg, enum pg_query q, const char *format, va_list *ap);
  * give it.  If it fails, the statements after it fail. */
 void pg_send_quietly(struct pg *pg, enum pg_query q, const char *format, ...);
 
-/* Ends the group of statements that stop at one failure, and sends it.  RC_OK,
- * or the connection is lost. */
+/* Ends the group of statements that stop at one failure, and sends it, before
+ * the first pg_result().  RC_OK, or the connection is lost. */
 enum rc pg_sync(struct pg *pg);
 
 /*

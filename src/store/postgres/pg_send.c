@@ -256,8 +256,6 @@ pg_end_group(struct pg *pg)
 enum rc
 pg_exec(struct pg *pg, const char *sql)
 {
-	enum rc rc;
-
 	if (pg->failure == PG_LOST || pg->local != RC_OK)
 		return pg->rc;
 	if (!pg_expect(pg, PG_PENDING_RESULT, -1))
@@ -265,6 +263,5 @@ pg_exec(struct pg *pg, const char *sql)
 	if (!PQsendQueryParams(
 		pg->conn, sql, 0, NULL, NULL, NULL, NULL, BINARY))
 		return pg_lost(pg, RC_IO, "send", PQerrorMessage(pg->conn));
-	rc = pg_sync(pg);
-	return rc == RC_OK ? pg_result(pg) : rc;
+	return pg_result(pg);
 }

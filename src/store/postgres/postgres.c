@@ -146,11 +146,9 @@ server_run(struct pg *pg, void *arg)
 	enum rc rc;
 
 	pg_send(pg, PG_QUERY_SERVER, "");
-	rc = pg_sync(pg);
-	if (rc == RC_OK)
-		rc = pg_one(pg, "ifff?m", &c->version, c->fsync,
-		    sizeof(c->fsync), c->synchronous, sizeof(c->synchronous),
-		    c->pages, sizeof(c->pages), &c->standby, &c->now);
+	rc = pg_one(pg, "ifff?m", &c->version, c->fsync, sizeof(c->fsync),
+	    c->synchronous, sizeof(c->synchronous), c->pages, sizeof(c->pages),
+	    &c->standby, &c->now);
 	if (rc == RC_OK)
 		pg_server_place(pg, c->place, sizeof(c->place));
 	return rc;

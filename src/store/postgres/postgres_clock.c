@@ -103,7 +103,7 @@ postgres_clock_judge(
 		return RC_OK;
 	}
 	pg_send(pg, PG_QUERY_CLOCK_SET, "iii", c->limit, limit, held_at);
-	if ((rc = pg_sync(pg)) != RC_OK || (rc = pg_result(pg)) != RC_OK)
+	if ((rc = pg_result(pg)) != RC_OK)
 		return rc;
 	if (pg_changed(pg) == 1) {
 		c->limit = limit;
@@ -161,12 +161,9 @@ postgres_clock_tell(const struct store *s, char *why, size_t size)
 static enum rc
 clock_accept(struct pg *pg, void *arg)
 {
-	enum rc rc;
-
 	(void)arg;
 	pg_send(pg, PG_QUERY_CLOCK_ACCEPT, "i", LEAD);
-	rc = pg_sync(pg);
-	return rc == RC_OK ? pg_done(pg) : rc;
+	return pg_done(pg);
 }
 
 enum rc

@@ -195,8 +195,7 @@ target_is_empty(struct postgres_copy *c)
 	enum rc rc;
 
 	pg_send(c->pg, PG_QUERY_COPY_TARGET, "");
-	if ((rc = pg_sync(c->pg)) != RC_OK ||
-	    (rc = pg_one(c->pg, "??", &empty, &unused)) != RC_OK)
+	if ((rc = pg_one(c->pg, "??", &empty, &unused)) != RC_OK)
 		return rc;
 	if (!empty)
 		return postgres_copy_refuse(c, RC_EXISTS,
@@ -266,8 +265,7 @@ target_take(struct postgres_copy *c)
 	pg_send(c->pg, PG_QUERY_COPY_PATIENCE, "");
 	pg_send(c->pg, PG_QUERY_COPY_SECRET, "b", c->to->secret,
 	    sizeof(c->to->secret));
-	if ((rc = pg_sync(c->pg)) != RC_OK ||
-	    (rc = pg_result(c->pg)) != RC_OK ||
+	if ((rc = pg_result(c->pg)) != RC_OK ||
 	    (rc = pg_result(c->pg)) != RC_OK)
 		return rc;
 	return target_is_empty(c);
@@ -282,7 +280,7 @@ target_check(struct postgres_copy *c)
 	pg_send_quietly(
 	    c->pg, PG_QUERY_COPY_NUMBERS, "ii", c->last_key, c->last_effect);
 	pg_send(c->pg, PG_QUERY_KEPT_MEND, "");
-	if ((rc = pg_sync(c->pg)) != RC_OK || (rc = pg_result(c->pg)) != RC_OK)
+	if ((rc = pg_result(c->pg)) != RC_OK)
 		return rc;
 	c->to->copying = c->pg;
 	if ((rc = compare_rows(c, &postgres_item_key)) == RC_OK)

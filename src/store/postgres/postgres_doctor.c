@@ -117,11 +117,9 @@ static enum rc
 standbys_run(struct pg *pg, void *arg)
 {
 	struct standbys *c = arg;
-	enum rc rc;
 
 	pg_send(pg, PG_QUERY_STANDBYS, "");
-	rc = pg_sync(pg);
-	return rc == RC_OK ? pg_one(pg, "?i", &c->waits, &c->n) : rc;
+	return pg_one(pg, "?i", &c->waits, &c->n);
 }
 
 static void
@@ -235,11 +233,9 @@ static enum rc
 held_run(struct pg *pg, void *arg)
 {
 	struct held *h = arg;
-	enum rc rc;
 
 	pg_send(pg, PG_QUERY_OWNER_COUNT, "i", h->owner);
-	rc = pg_sync(pg);
-	return rc == RC_OK ? pg_one(pg, "i", &h->n) : rc;
+	return pg_one(pg, "i", &h->n);
 }
 
 /* Leases whose owners cannot be looked at from here. */
@@ -253,12 +249,10 @@ static enum rc
 elsewhere_run(struct pg *pg, void *arg)
 {
 	struct elsewhere *e = arg;
-	enum rc rc;
 
 	pg_send(
 	    pg, PG_QUERY_LEASES_ELSEWHERE, "sss", e->host, e->machine, e->boot);
-	rc = pg_sync(pg);
-	return rc == RC_OK ? pg_one(pg, "ii", &e->all, &e->machines) : rc;
+	return pg_one(pg, "ii", &e->all, &e->machines);
 }
 
 static enum rc

@@ -75,13 +75,12 @@ api_write(struct handler_api *api, const struct handler_api_write *w)
 	struct pg *pg = api->pg;
 	const char *doubt = "";
 	size_t n;
-	enum rc rc;
+	enum rc rc = RC_OK;
 
 	api->why[0] = '\0';
 	pg_set_deadline(pg, clock_mono() + api->patience + GRACE);
 	pg_begin(pg);
 	n = api_send(pg, w);
-	rc = pg_sync(pg);
 	for (; n > 0 && rc == RC_OK; n--)
 		rc = pg_result(pg);
 	if (rc == RC_OK) {

@@ -35,12 +35,9 @@ has_all(struct store *s, char *why, size_t size)
 static enum rc
 touch_run(struct pg *pg, void *arg)
 {
-	enum rc rc;
-
 	(void)arg;
 	pg_send(pg, PG_QUERY_META, "");
-	rc = pg_sync(pg);
-	return rc == RC_OK ? pg_result(pg) : rc;
+	return pg_result(pg);
 }
 
 static void
@@ -148,11 +145,9 @@ static enum rc
 losses_run(struct pg *pg, void *arg)
 {
 	int64_t *losses = arg;
-	enum rc rc;
 
 	pg_send(pg, PG_QUERY_META, "");
-	rc = pg_sync(pg);
-	return rc == RC_OK ? pg_one(pg, "--i", losses) : rc;
+	return pg_one(pg, "--i", losses);
 }
 
 static enum rc
@@ -228,12 +223,9 @@ postgres_former_free(struct postgres_former *f)
 static enum rc
 loss_accept(struct pg *pg, void *arg)
 {
-	enum rc rc;
-
 	(void)arg;
 	pg_send(pg, PG_QUERY_LOSS_ACCEPT, "");
-	rc = pg_sync(pg);
-	return rc == RC_OK ? pg_done(pg) : rc;
+	return pg_done(pg);
 }
 
 enum rc
@@ -273,8 +265,6 @@ walk_run(struct pg *pg, void *arg)
 
 	pg_send(pg, w->effects ? PG_QUERY_TALLY_EFFECTS : PG_QUERY_TALLY, "ii",
 	    w->at, walk->n);
-	if ((rc = pg_sync(pg)) != RC_OK)
-		return rc;
 	rc = w->effects ? pg_one(pg, "ii", &last, &c.delivered)
 			: pg_one(pg, "iiii", &last, &c.completed,
 			      &c.failed_retryable, &c.expired);
@@ -305,8 +295,7 @@ gauge_bytes(struct pg *pg, void *arg)
 	enum rc rc;
 
 	pg_send(pg, PG_QUERY_STORE_BYTES, "");
-	if ((rc = pg_sync(pg)) == RC_OK &&
-	    (rc = pg_one(pg, "i", &bytes)) == RC_OK)
+	if ((rc = pg_one(pg, "i", &bytes)) == RC_OK)
 		atomic_store((_Atomic int64_t *)arg, bytes);
 	return rc;
 }

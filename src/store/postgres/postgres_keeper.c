@@ -296,11 +296,9 @@ static enum rc
 run_forget(struct pg *pg, void *arg)
 {
 	const struct operators *o = arg;
-	enum rc rc;
 
 	pg_send(pg, PG_QUERY_SESSION_FORGET, "ii", o->first, o->end);
-	rc = pg_sync(pg);
-	return rc == RC_OK ? pg_result(pg) : rc;
+	return pg_result(pg);
 }
 
 enum rc
@@ -327,12 +325,11 @@ static enum rc
 run_remove(struct pg *pg, void *arg)
 {
 	const int64_t *owner = arg;
-	enum rc rc;
+	enum rc rc = RC_OK;
 
 	pg_send(pg, PG_QUERY_SESSION_LOCK, "i", *owner);
 	pg_send(pg, PG_QUERY_OWNER_DELETE, "i", *owner);
 	pg_send(pg, PG_QUERY_SESSION_DELETE, "i", *owner);
-	rc = pg_sync(pg);
 	for (int i = 0; i < 3 && rc == RC_OK; i++)
 		rc = pg_result(pg);
 	return rc;

@@ -91,11 +91,9 @@ static enum rc
 run_held(struct pg *pg, void *arg)
 {
 	const int64_t *id = arg;
-	enum rc rc;
 
 	pg_send(pg, PG_QUERY_KEY_HELD, "i", *id);
-	rc = pg_sync(pg);
-	return rc == RC_OK ? pg_one(pg, "-") : rc;
+	return pg_one(pg, "-");
 }
 
 bool
@@ -213,8 +211,7 @@ postgres_finish_read(struct pg *pg, struct postgres_outcome *o)
 	kept_columns(&o->change.outcome, &c);
 	pg_send(pg, PG_QUERY_FINISHED, "i?dtoo", o->change.id, c.keep, c.status,
 	    c.reason, c.fields, c.nfields, c.body, c.nbody);
-	if ((rc = pg_sync(pg)) == RC_OK)
-		rc = pg_one(pg, "?i", &is_ours, &o->change.done.expires_at);
+	rc = pg_one(pg, "?i", &is_ours, &o->change.done.expires_at);
 	if (rc == RC_NOTFOUND) /* it is past already */
 		return RC_OK;
 	return rc == RC_OK && !is_ours ? RC_LOST : rc;

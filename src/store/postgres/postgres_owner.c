@@ -192,11 +192,9 @@ static enum rc
 run_look(struct pg *pg, void *arg)
 {
 	struct store *s = arg;
-	enum rc rc;
 
 	pg_send(pg, PG_QUERY_OWNERS, "i", s->base.leases_from);
-	rc = pg_sync(pg);
-	return rc == RC_OK ? owner_read(s, pg) : rc;
+	return owner_read(s, pg);
 }
 
 enum rc
@@ -243,8 +241,7 @@ run_new(struct pg *pg, void *arg)
 
 	pg_send(pg, PG_QUERY_META_FOR_OWNER, "");
 	owner_send(s, pg, PG_QUERY_OWNER_NEW);
-	if ((rc = pg_sync(pg)) == RC_OK)
-		rc = read_secret(s, pg);
+	rc = read_secret(s, pg);
 	return rc == RC_OK ? pg_done(pg) : rc;
 }
 
@@ -284,8 +281,7 @@ run_beat(struct pg *pg, void *arg)
 	pg_send(pg, PG_QUERY_FIRSTS, "ii",
 	    all ? 0 : (int64_t)s->base.leases_from,
 	    all ? 0 : (int64_t)s->base.queued_from);
-	if ((rc = pg_sync(pg)) != RC_OK ||
-	    (rc = postgres_clock_read(pg, &b->clock)) != RC_OK ||
+	if ((rc = postgres_clock_read(pg, &b->clock)) != RC_OK ||
 	    (rc = pg_one(pg, "?p", &b->waits, &snapshot)) != RC_OK)
 		return rc;
 	postgres_confirmed_read(snapshot, &b->confirmed);

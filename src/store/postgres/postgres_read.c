@@ -56,11 +56,8 @@ lookup_read(struct pg *pg, void *arg)
 static enum rc
 lookup_run(struct pg *pg, void *arg)
 {
-	enum rc rc;
-
 	lookup_send(pg, arg, NULL);
-	rc = pg_sync(pg);
-	return rc == RC_OK ? lookup_read(pg, arg) : rc;
+	return lookup_read(pg, arg);
 }
 
 static enum rc
@@ -116,8 +113,7 @@ postgres_body_read(struct pg *pg, enum pg_query query, int64_t id,
 
 	for (done = 0; done < length && rc == RC_OK; done += n) {
 		pg_send(pg, query, "iii", id, (int64_t)done, (int64_t)PART);
-		if ((rc = pg_sync(pg)) == RC_OK)
-			rc = pg_one(pg, "b", &data, &n);
+		rc = pg_one(pg, "b", &data, &n);
 		if (rc == RC_OK && (n == 0 || n > length - done))
 			rc = RC_CORRUPT;
 		if (rc == RC_OK)
@@ -160,12 +156,10 @@ run_still(struct pg *pg, void *arg)
 {
 	const struct record *r = arg;
 	int64_t one;
-	enum rc rc;
 
 	pg_send(pg, PG_QUERY_STILL, "iui?", r->id, r->downstream,
 	    (int64_t)r->attempt, r->state == RECORD_COMPLETED);
-	rc = pg_sync(pg);
-	return rc == RC_OK ? pg_one(pg, "i", &one) : rc;
+	return pg_one(pg, "i", &one);
 }
 
 /*

@@ -61,8 +61,7 @@ run_late_rows(struct pg *pg, void *arg)
 	late_free(l);
 	pg_send(pg, PG_QUERY_RECOVER_LATE, "iii", l->s->host.number, l->after,
 	    (int64_t)LATE_MAX);
-	if ((rc = pg_sync(pg)) == RC_OK)
-		rc = pg_result(pg);
+	rc = pg_result(pg);
 	while (rc == RC_OK && l->n < LATE_MAX) {
 		rc = postgres_row_next(l->s, pg, &l->key[l->n].record);
 		if (rc == RC_OK)
@@ -196,8 +195,7 @@ remove_leftover(void *arg, int64_t name, const struct attempt_lock_note *note)
 		pg_send(left->pg, PG_QUERY_ATTEMPT_OF_OWNER, "i", note->owner);
 	else
 		return RC_OK;
-	if ((rc = pg_sync(left->pg)) == RC_OK)
-		rc = pg_one(left->pg, "-");
+	rc = pg_one(left->pg, "-");
 	if (rc != RC_NOTFOUND)
 		return rc;
 	attempt_lock_remove(s->base.local, name);

@@ -65,8 +65,7 @@ schema_find(struct pg *pg, struct schema *m)
 	pg_send(pg, PG_QUERY_CATALOG, "");
 	pg_send(pg, PG_QUERY_META_PLACE, "");
 	pg_send(pg, PG_QUERY_META_SCHEMA, "");
-	if ((rc = pg_sync(pg)) != RC_OK ||
-	    (rc = pg_one(pg, "f", m->catalog, sizeof(m->catalog))) != RC_OK ||
+	if ((rc = pg_one(pg, "f", m->catalog, sizeof(m->catalog))) != RC_OK ||
 	    (rc = pg_one(pg, "f", m->schema, sizeof(m->schema))) != RC_OK)
 		return rc;
 	rc = pg_one(pg, "f?", found, sizeof(found), &usable);
@@ -92,8 +91,7 @@ schema_make(struct pg *pg, const struct schema *m)
 		return rc;
 	pg_send(pg, PG_QUERY_META_NEW, "ib", (int64_t)PG_QUERY_VERSION,
 	    m->secret, sizeof(m->secret));
-	if ((rc = pg_sync(pg)) == RC_OK)
-		rc = pg_done(pg);
+	rc = pg_done(pg);
 	FAULT(SCHEMA_READY);
 	return rc;
 }
@@ -112,7 +110,7 @@ schema_run(struct pg *pg, void *arg)
 	if (!m->exists && (rc = schema_make(pg, m)) != RC_OK)
 		return rc;
 	pg_send(pg, PG_QUERY_META, "");
-	if ((rc = pg_sync(pg)) != RC_OK || (rc = pg_result(pg)) != RC_OK ||
+	if ((rc = pg_result(pg)) != RC_OK ||
 	    (rc = pg_row(pg, "ibi", &m->version, &secret, &n, &m->losses)) !=
 		RC_OK)
 		return rc == RC_NOTFOUND ? RC_OK : rc;
@@ -132,8 +130,7 @@ names_run(struct pg *pg, void *arg)
 	enum rc rc;
 
 	pg_send(pg, c->query, "");
-	if ((rc = pg_sync(pg)) == RC_OK)
-		rc = pg_one(pg, "ip", &c->n, &text);
+	rc = pg_one(pg, "ip", &c->n, &text);
 	if (rc == RC_OK)
 		snprintf(
 		    c->text, sizeof(c->text), "%s", text != NULL ? text : "");
@@ -187,9 +184,7 @@ grant_run(struct pg *pg, void *arg)
 
 	buf_clear(&g->statements);
 	pg_send(pg, PG_QUERY_GRANT, "s", g->role);
-	rc = pg_sync(pg);
-	if (rc == RC_OK)
-		rc = pg_result(pg);
+	rc = pg_result(pg);
 	while (rc == RC_OK && (rc = pg_row(pg, "p", &text)) == RC_OK)
 		rc = buf_add(&g->statements, text, strlen(text) + 1);
 	if (rc != RC_NOTFOUND)
@@ -227,11 +222,9 @@ static enum rc
 clock_run(struct pg *pg, void *arg)
 {
 	struct schema_clock *c = arg;
-	enum rc rc;
 
 	postgres_clock_send(c->s, pg);
-	rc = pg_sync(pg);
-	return rc == RC_OK ? postgres_clock_read(pg, &c->found) : rc;
+	return postgres_clock_read(pg, &c->found);
 }
 
 /* With the cure, if the role lacks a right. */

@@ -398,8 +398,7 @@ compare_secret(struct txn_pool *pool, struct pg *pg)
 	enum rc rc;
 
 	pg_send(pg, PG_QUERY_SESSION_SECRET, "");
-	if ((rc = pg_sync(pg)) == RC_OK)
-		rc = pg_one(pg, "b", &secret, &n);
+	rc = pg_one(pg, "b", &secret, &n);
 	if (rc != RC_OK && rc != RC_NOTFOUND)
 		return rc;
 	pool->other = rc != RC_OK || n != sizeof(pool->secret) ||

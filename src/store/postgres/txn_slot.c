@@ -250,11 +250,8 @@ ask_server(struct txn_pool *pool, struct txn_slot *s, int64_t *timeline,
 	enum rc rc;
 
 	pg_send(s->pg, PG_QUERY_SESSION_SERVER, "");
-	rc = pg_sync(s->pg);
-	if (rc == RC_OK)
-		rc = pg_one(s->pg, "iifff", timeline, &cluster, fsync,
-		    sizeof(fsync), pages, sizeof(pages), synchronous,
-		    sizeof(synchronous));
+	rc = pg_one(s->pg, "iifff", timeline, &cluster, fsync, sizeof(fsync),
+	    pages, sizeof(pages), synchronous, sizeof(synchronous));
 	if (rc == RC_OK)
 		rc = check_cluster(pool, cluster);
 	if (rc != RC_OK)
@@ -363,9 +360,7 @@ make_row(struct txn_pool *pool, struct txn_slot *s)
 	pg_send_quietly(
 	    s->pg, PG_QUERY_SESSION_NEW, "id", pool->owner, s->number);
 	pg_send(s->pg, PG_QUERY_SESSION_EPOCH, "i", pool->owner);
-	rc = pg_sync(s->pg);
-	if (rc == RC_OK)
-		rc = pg_one(s->pg, "ii", &epoch, &table);
+	rc = pg_one(s->pg, "ii", &epoch, &table);
 	if (rc == RC_OK) {
 		txn_slot_stays(pool, s);
 		pg_commit_send(s->pg);
@@ -415,9 +410,7 @@ read_seq(struct txn_pool *pool, struct txn_slot *s, int64_t *seq)
 	    s->number, s->seq);
 	pg_send(
 	    s->pg, PG_QUERY_SESSION_SEQ, "idi", pool->owner, s->number, s->seq);
-	rc = pg_sync(s->pg);
-	if (rc == RC_OK)
-		rc = pg_one(s->pg, "i", seq);
+	rc = pg_one(s->pg, "i", seq);
 	if (rc == RC_OK)
 		return pg_commit(s->pg);
 	if (rc != RC_NOTFOUND && rc != RC_WENT_BACK)
