@@ -129,17 +129,30 @@ def test_names_that_are_almost_a_uri_are_refused_unseen(t):
 def test_a_password_file_that_does_not_help_is_named(t):
     server, _ = shop(t)
     uri = server.uri(user='secret')
-    for file, env in (
-            ('passwords', {'PGPASSFILE': t.path('passwords')}),
-            ('.pgpass', {'HOME': t.dir, 'PGPASSFILE': ''})):
-        said = '(' + t.path(file)
+    home = {'HOME': t.dir, 'PGPASSFILE': ''}
+    # What names the file, in this order of precedence.
+    elsewhere = {'PGPASSFILE': t.path('elsewhere')}
+    service = {'PGSERVICEFILE': t.write(
+        'services', '[own]\npassfile=%s\n' % t.path('passwords'))}
+    for file, more, env, names in (
+            ('passwords', '', {'PGPASSFILE': t.path('passwords')},
+             'the file that PGPASSFILE names,'),
+            ('passwords', '&passfile=' + t.path('passwords'), elsewhere,
+             'the file that passfile in the URI names,'),
+            ('passwords', '&service=own', {**elsewhere, **service},
+             'the password file that libpq reads,'),
+            ('.pgpass', '', home, 'the password file that libpq reads,')):
+        if t.exists(file):
+            os.remove(t.path(file))
+        said = '(%s %s' % (names, t.path(file))
 
         def says(words):
-            refused(ctl(t, '-d', uri, 'ls',
+            refused(ctl(t, '-d', uri + more, 'ls',
                         env=dict(environment(t), **env)), words)
-        says(said + ': No such file or directory: write it into a file')
+        says('(write it into a file' if env is home else
+             said + ': No such file or directory)')
         t.write(file, 'elsewhere:*:*:secret:x\n')
-        says(said + ' has mode 0644: make it 0600)')
+        says(said + ', has mode 0644: make it 0600)')
         os.chmod(t.path(file), 0o600)
-        says(said + ' has no line for %s:5432:postgres:secret)'
+        says(said + ', has no line for %s:5432:postgres:secret)'
              % server.folder)

@@ -154,24 +154,52 @@ password_file(PGconn *conn)
 	return file;
 }
 
+/* Says what names the file; NULL: nothing does, and there is no ~/.pgpass.
+ * error: why the file cannot be read (errno); 0: it can. */
+static const char *
+describe_file(const struct pg_target *t, const char *file, int error)
+{
+	const char *variable = getenv("PGPASSFILE");
+	const char *slash = strrchr(file, '/');
+
+	if (pg_target_option(t, "passfile") != NULL)
+		return "the file that passfile in the URI names,";
+	if (variable != NULL && strcmp(variable, file) == 0)
+		return "the file that PGPASSFILE names,";
+	if (error == ENOENT && slash != NULL && strcmp(slash, "/.pgpass") == 0)
+		return NULL;
+	/* That of a service file, or ~/.pgpass. */
+	return "the password file that libpq reads,";
+}
+
 /* libpq found no password. */
 static void
-explain_password(PGconn *conn, struct buf *why)
+explain_password(const struct pg_target *t, PGconn *conn, struct buf *why)
 {
-	char *file = password_file(conn);
 	struct stat st = { 0 };
+	char *file = password_file(conn);
+	const char *known = NULL;
+	int error = 0;
 
-	if (file == NULL || stat(file, &st) == -1 || access(file, R_OK) == -1)
-		(void)buf_addf(why,
-		    "(%s: %s: write it into a file with mode 0600, and name "
-		    "that file in PGPASSFILE)",
-		    file != NULL ? file : "no file", strerror(errno));
+	if (file != NULL) {
+		if (stat(file, &st) == -1 || access(file, R_OK) == -1)
+			error = errno;
+		known = describe_file(t, file, error);
+	}
+	if (known == NULL)
+		(void)buf_adds(why,
+		    "(write it into a file with mode 0600, and name that file "
+		    "in PGPASSFILE)");
+	else if (error != 0)
+		(void)buf_addf(
+		    why, "(%s %s: %s)", known, file, strerror(error));
 	else if ((st.st_mode & 077) != 0)
-		(void)buf_addf(why, "(%s has mode %04o: make it 0600)", file,
-		    st.st_mode & 07777);
+		(void)buf_addf(why, "(%s %s, has mode %04o: make it 0600)",
+		    known, file, st.st_mode & 07777);
 	else
-		(void)buf_addf(why, "(%s has no line for %s:%s:%s:%s)", file,
-		    PQhost(conn), PQport(conn), PQdb(conn), PQuser(conn));
+		(void)buf_addf(why, "(%s %s, has no line for %s:%s:%s:%s)",
+		    known, file, PQhost(conn), PQport(conn), PQdb(conn),
+		    PQuser(conn));
 	free(file);
 }
 
@@ -182,7 +210,7 @@ explain_password(PGconn *conn, struct buf *why)
  * last failure was a refusal; libpq tries several addresses of a host.
  */
 static bool
-explain_failure(PGconn *conn, struct buf *why)
+explain_failure(const struct pg_target *t, PGconn *conn, struct buf *why)
 {
 	static const char place[] = "LOCATION:  ";
 	const char *line = PQerrorMessage(conn), *state;
@@ -208,7 +236,7 @@ explain_failure(PGconn *conn, struct buf *why)
 		(void)buf_addf(why, "(make it: createdb -O %s %s)",
 		    PQuser(conn), PQdb(conn));
 	if (PQconnectionNeedsPassword(conn))
-		explain_password(conn, why);
+		explain_password(t, conn, why);
 	return refused;
 }
 
@@ -239,7 +267,7 @@ connect_to(const struct pg_target *t, int host, int64_t deadline, PGconn **out,
 			(void)buf_addf(why, "no answer in time from %s:%s",
 			    PQhost(conn), PQport(conn));
 		else if (conn != NULL)
-			*refused = explain_failure(conn, why);
+			*refused = explain_failure(t, conn, why);
 		PQfinish(conn);
 	}
 	free(a.keyword);

@@ -155,7 +155,7 @@ check_standbys(struct store *s, struct findings *f)
 /* --- names that a statement finds ----------------------------------------- */
 
 /* Rows of one name are one finding: the first that finds names, else the last
- * one's text. */
+ * one's text.  What the schema lacks follows its name and version. */
 static const struct named {
 	const char *name;
 	enum pg_query query;
@@ -178,7 +178,7 @@ static const struct named {
 	    "each has a disk of its own" },
 	{ "schema", PG_QUERY_MISSING_PARTS, false, "without ", "", NULL },
 	{ "schema", PG_QUERY_LOST_FUNCTIONS, false,
-	    "it was renamed, or these functions were changed: ", "", NULL },
+	    "was renamed, or these functions were changed: ", "", NULL },
 	{ "schema", PG_QUERY_OTHER_STORES, true,
 	    "complete; other stores are in ", "", "complete" },
 	/* A crash of the server empties an unlogged table. */
@@ -200,9 +200,13 @@ static void
 check_named(struct store *s, struct findings *f)
 {
 	const char *done = "";
+	char version[sizeof(s->schema) + 32];
 
+	snprintf(version, sizeof(version), "%s, version %d, ", s->schema,
+	    PG_QUERY_VERSION);
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
 		const struct named *n = &named[i];
+		const char *of = strcmp(n->name, "schema") == 0 ? version : "";
 		struct postgres_names found = { .query = n->query };
 
 		if (strcmp(done, n->name) == 0)
@@ -210,10 +214,10 @@ check_named(struct store *s, struct findings *f)
 		if (postgres_names_read(s, &found) != RC_OK)
 			findings_add(f, n->name, false, "cannot be read");
 		else if (found.n > 0)
-			findings_add(f, n->name, n->good, "%s%s%s", n->before,
-			    found.text, n->after);
+			findings_add(f, n->name, n->good, "%s%s%s%s", of,
+			    n->before, found.text, n->after);
 		else if (n->none != NULL)
-			findings_add(f, n->name, true, "%s", n->none);
+			findings_add(f, n->name, true, "%s%s", of, n->none);
 		else
 			continue;
 		done = n->name;
