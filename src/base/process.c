@@ -404,8 +404,9 @@ hides_users(void)
 	return hides;
 }
 
-bool
-process_shows_all(void)
+/* Whether /proc is that of this process's namespace, and hides nothing. */
+static bool
+shows_all(void)
 {
 	char text[32] = "";
 
@@ -422,7 +423,7 @@ process_list(struct process_list **out)
 	*out = NULL;
 	if ((list = calloc(1, sizeof(*list))) == NULL)
 		return RC_NOMEM;
-	list->space = process_shows_all() ? process_space() : 0;
+	list->space = shows_all() ? process_space() : 0;
 	list->pauses = PAUSES_MAX;
 	if ((rc = process_read_all(list)) == RC_OK)
 		rc = process_read_all(list);

@@ -35,9 +35,6 @@ struct process_session {
  * a process lives in a namespace, no other one has that number. */
 uint64_t process_space(void);
 
-/* Whether /proc is that of this process's namespace, and hides nothing. */
-bool process_shows_all(void);
-
 /*
  * Finds the session that pid leads or is about to lead.  pid is a child that
  * has not been reaped.  False: /proc does not tell.

@@ -231,21 +231,23 @@ rows_bad(const char *database, const char *table, int64_t id)
 		     : "it makes no sense, and is skipped"));
 }
 
-int64_t
-rows_expired_retention(const struct store_reservation *what)
+/* How long the key stays as a marker; 0: it never becomes one. */
+static int64_t
+expired_retention(const struct store_reservation *what)
 {
 	return what->on_expired == CONF_EXPIRED_GONE ? what->expired_retention
 						     : 0;
 }
 
-int64_t
-rows_lock(const struct store_attempt *at)
+/* The columns that name an attempt's processes; 0: none. */
+static int64_t
+lock_of(const struct store_attempt *at)
 {
 	return at != NULL ? at->lock : 0;
 }
 
-int64_t
-rows_lock_file(const struct store_attempt *at)
+static int64_t
+lock_file_of(const struct store_attempt *at)
 {
 	return at != NULL ? at->file : 0;
 }
@@ -266,10 +268,10 @@ rows_terms(const struct store_reservation *what, const char *token,
 		.owner = owner,
 		.lease = what->lease,
 		.retention = what->retention,
-		.expired_retention = rows_expired_retention(what),
+		.expired_retention = expired_retention(what),
 		.reconcile_delay = what->reconcile_delay,
-		.attempt_lock = rows_lock(what->attempt),
-		.lock_file = rows_lock_file(what->attempt),
+		.attempt_lock = lock_of(what->attempt),
+		.lock_file = lock_file_of(what->attempt),
 		.resume = what->on_crash == CONF_CRASH_RESUME,
 	};
 }

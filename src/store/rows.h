@@ -43,13 +43,6 @@ void rows_terms(const struct store_reservation *what, const char *token,
 /* What an attempt is told of the record that it has the lease of. */
 void rows_lease(const struct record *r, struct store_lease *lease);
 
-/* How long the key stays as a marker; 0: it never becomes one. */
-int64_t rows_expired_retention(const struct store_reservation *what);
-
-/* The columns that name an attempt's processes; 0: none. */
-int64_t rows_lock(const struct store_attempt *at);
-int64_t rows_lock_file(const struct store_attempt *at);
-
 /* Counts a row that is skipped, and logs it.  Each row is logged once, as long
  * as there are few; of many only some are logged. */
 void rows_bad(const char *database, const char *table, int64_t id);

@@ -92,13 +92,7 @@ pg_refused(struct pg *pg, const struct pg_result *result, const char *doing);
 /* Reports a mistake in the program.  Returns RC_INVALID. */
 enum rc pg_misused(struct pg *pg, const char *message);
 
-/* Sends what is queued. */
-enum rc pg_flush(struct pg *pg);
-
 /* Ends a group that a caller has begun and not sent. */
 enum rc pg_end_group(struct pg *pg);
-
-/* Adds what libpq is to give; false: no memory. */
-bool pg_expect(struct pg *pg, enum pg_pending_kind kind, int query);
 
 #endif

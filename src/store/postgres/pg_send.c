@@ -25,8 +25,9 @@ struct parameters {
 	unsigned char number[PARAMETERS_MAX][8];
 };
 
-bool
-pg_expect(struct pg *pg, enum pg_pending_kind kind, int query)
+/* Adds what libpq is to give; false: no memory. */
+static bool
+send_expect(struct pg *pg, enum pg_pending_kind kind, int query)
 {
 	const struct pg_pending next = { kind, query };
 	struct pg_pending *more;
@@ -147,13 +148,13 @@ send_prepared(struct pg *pg, enum pg_query q, enum pg_pending_kind kind,
 	const char *name = pg_query_name(q);
 
 	if (!pg->prepared[q]) {
-		if (!pg_expect(pg, PG_PENDING_PREPARE, (int)q))
+		if (!send_expect(pg, PG_PENDING_PREPARE, (int)q))
 			return RC_NOMEM;
 		if (!PQsendPrepare(pg->conn, name, pg_query_text(q), 0, NULL))
 			goto failed;
 		pg->prepared[q] = true;
 	}
-	if (!pg_expect(pg, kind, (int)q))
+	if (!send_expect(pg, kind, (int)q))
 		return RC_NOMEM;
 	for (int i = 0; i < p->n; i++)
 		pg->is_large |= p->length[i] > LARGE;
@@ -213,8 +214,8 @@ pg_send_quietly(struct pg *pg, enum pg_query q, const char *format, ...)
 }
 
 /* Reads meanwhile: the server may wait for that before it reads on. */
-enum rc
-pg_flush(struct pg *pg)
+static enum rc
+send_flush(struct pg *pg)
 {
 	int more;
 
@@ -236,12 +237,12 @@ pg_sync(struct pg *pg)
 {
 	if (pg->failure == PG_LOST)
 		return pg->rc;
-	if (!pg_expect(pg, PG_PENDING_SYNC, -1))
+	if (!send_expect(pg, PG_PENDING_SYNC, -1))
 		return pg_lost(pg, RC_NOMEM, "send", "no memory");
 	if (!PQpipelineSync(pg->conn))
 		return pg_lost(pg, RC_IO, "send", PQerrorMessage(pg->conn));
 	pg->groups++;
-	return pg_flush(pg);
+	return send_flush(pg);
 }
 
 enum rc
@@ -258,7 +259,7 @@ pg_exec(struct pg *pg, const char *sql)
 {
 	if (pg->failure == PG_LOST || pg->local != RC_OK)
 		return pg->rc;
-	if (!pg_expect(pg, PG_PENDING_RESULT, -1))
+	if (!send_expect(pg, PG_PENDING_RESULT, -1))
 		return pg_lost(pg, RC_NOMEM, "send", "no memory");
 	if (!PQsendQueryParams(
 		pg->conn, sql, 0, NULL, NULL, NULL, NULL, BINARY))

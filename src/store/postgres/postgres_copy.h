@@ -43,11 +43,6 @@ struct postgres_item {
 void postgres_item_init(struct postgres_item *it);
 void postgres_item_free(struct postgres_item *it);
 
-const struct response *postgres_item_answer(const struct postgres_item *it);
-
-/* All of a spool; NULL is no bytes. */
-const void *postgres_item_bytes(struct spool *spool, size_t *n, enum rc *rc);
-
 /* Both kinds of rows.  A store lists them in the order of their numbers. */
 struct postgres_item_kind {
 	const char *name;

@@ -92,15 +92,15 @@ open_effects(struct store *s, struct store_cursor **cursor)
 	return store_outbox_list(s, &all, cursor);
 }
 
-const struct response *
-postgres_item_answer(const struct postgres_item *it)
+static const struct response *
+item_answer(const struct postgres_item *it)
 {
 	return it->l.answer.is ? &it->l.answer.response : &it->answer;
 }
 
-/* NULL is no bytes, too. */
-const void *
-postgres_item_bytes(struct spool *spool, size_t *n, enum rc *rc)
+/* All of a spool; NULL is no bytes. */
+static const void *
+item_bytes(struct spool *spool, size_t *n, enum rc *rc)
 {
 	*n = spool != NULL ? (size_t)spool_length(spool) : 0;
 	return *n > 0 && *rc == RC_OK ? spool_bytes(spool, rc) : "";
@@ -241,7 +241,7 @@ send_request(struct postgres_copy *c, const struct postgres_item *it)
 	enum rc rc = RC_OK;
 	size_t n;
 
-	body = postgres_item_bytes(it->request, &n, &rc);
+	body = item_bytes(it->request, &n, &rc);
 	if (rc != RC_OK)
 		return rc;
 	pg_send(c->pg, PG_QUERY_COPY_REQUEST, "ibb", it->l.key.id,
@@ -266,7 +266,7 @@ static enum rc
 send_key(struct postgres_copy *c, const struct postgres_item *it)
 {
 	const struct record *r = &it->l.key;
-	enum rc rc = send_row(c, r, postgres_item_answer(it));
+	enum rc rc = send_row(c, r, item_answer(it));
 
 	if (rc == RC_OK && it->l.request)
 		rc = send_request(c, it);
@@ -286,7 +286,7 @@ send_effect(struct postgres_copy *c, const struct postgres_item *it)
 	enum rc rc = RC_OK;
 	size_t n;
 
-	payload = postgres_item_bytes(it->payload, &n, &rc);
+	payload = item_bytes(it->payload, &n, &rc);
 	if (rc != RC_OK)
 		return rc;
 	pg_send(c->pg, PG_QUERY_COPY_EFFECT,
@@ -322,8 +322,7 @@ static bool
 equal_spools(struct spool *a, struct spool *b, enum rc *rc)
 {
 	size_t na, nb;
-	const void *pa = postgres_item_bytes(a, &na, rc),
-		   *pb = postgres_item_bytes(b, &nb, rc);
+	const void *pa = item_bytes(a, &na, rc), *pb = item_bytes(b, &nb, rc);
 
 	return *rc != RC_OK || equal_bytes(pa, na, pb, nb);
 }
@@ -387,7 +386,7 @@ key_differs(
 
 	if (part != NULL)
 		return part;
-	if (!equal_answers(postgres_item_answer(a), postgres_item_answer(b)))
+	if (!equal_answers(item_answer(a), item_answer(b)))
 		return "answer";
 	if (a->l.request != b->l.request ||
 	    !equal_bufs(&a->environment, &b->environment) ||

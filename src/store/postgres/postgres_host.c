@@ -125,9 +125,9 @@ postgres_host_check(char *err, size_t errsize)
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
-void
-postgres_host_explain(
-    const struct postgres_host *host, char *err, size_t errsize)
+/* After the lock file could not be opened: err gets a sentence. */
+static void
+host_explain(const struct postgres_host *host, char *err, size_t errsize)
 {
 	char self[USER_SIZE], *file;
 	int fd, error;
@@ -185,10 +185,16 @@ host_local(
 	return RC_NOMEM;
 }
 
-enum rc
-postgres_host_open(struct postgres_host *host,
-    const struct postgres_host_store *store, bool make, char *err,
-    size_t errsize)
+/*
+ * Finds the folder: what systemd names in STATE_DIRECTORY, else
+ * /var/lib/oncewrap for root, else oncewrap-UID in XDG_RUNTIME_DIR or /tmp.  It
+ * must belong to this user, and be private.  make: makes it if it is missing;
+ * else RC_NOTFOUND.  The names in it are made of the store.  RC_OK; or err (of
+ * errsize bytes) gets a sentence.
+ */
+static enum rc
+host_open(struct postgres_host *host, const struct postgres_host_store *store,
+    bool make, char *err, size_t errsize)
 {
 	enum rc rc = RC_NOMEM;
 
@@ -228,9 +234,12 @@ host_mark(const struct postgres_host *host, const struct postgres_mark *at,
 	return rc;
 }
 
-enum rc
-postgres_host_name(struct postgres_host *host, const struct liveness *l,
-    bool make, char *err, size_t errsize)
+/* After the lock file was opened: sets name, boot and number.  make: makes the
+ * file's mark if it is needed; else RC_NOTFOUND.  RC_OK; or err gets a
+ * sentence. */
+static enum rc
+host_name(struct postgres_host *host, const struct liveness *l, bool make,
+    char *err, size_t errsize)
 {
 	char machine[33], boot[CLOCK_BOOT_ID_LEN + 1],
 	    mark[POSTGRES_MARK_LEN + 1];
@@ -308,7 +317,7 @@ open_host(struct store *s, char *err, size_t errsize)
 	const struct postgres_host_store store = { s->secret, s->catalog };
 	enum rc rc;
 
-	rc = postgres_host_open(&s->host, &store, s->keeper, err, errsize);
+	rc = host_open(&s->host, &store, s->keeper, err, errsize);
 	s->base.local = rc == RC_OK ? s->host.local : NULL;
 	s->base.folder = s->host.folder;
 	return rc;
@@ -327,10 +336,10 @@ open_liveness(struct store *s, char *err, size_t errsize)
 		snprintf(err, errsize, "%s-lock: there is no such file",
 		    s->base.local);
 	else if (rc != RC_OK)
-		postgres_host_explain(&s->host, err, errsize);
+		host_explain(&s->host, err, errsize);
 	if (rc != RC_OK)
 		return rc;
-	rc = postgres_host_name(&s->host, s->liveness, s->keeper, err, errsize);
+	rc = host_name(&s->host, s->liveness, s->keeper, err, errsize);
 	if (rc != RC_OK) {
 		liveness_close(s->liveness);
 		s->liveness = NULL;

@@ -35,7 +35,7 @@ struct postgres_host {
 	/* the caller frees these by postgres_host_free() */
 	char *folder;
 	char *local; /* what the names of the local files begin with */
-	char name[POSTGRES_HOST_LEN + 1]; /* after postgres_host_name() */
+	char name[POSTGRES_HOST_LEN + 1]; /* once the lock file is open */
 	char boot[POSTGRES_BOOT_LEN + 1];
 	int64_t number; /* made of the name: once_key.lock_file; > 0 */
 };
@@ -48,32 +48,11 @@ struct postgres_host_store {
 	const char *catalog;
 };
 
-/*
- * Finds the folder: what systemd names in STATE_DIRECTORY, else
- * /var/lib/oncewrap for root, else oncewrap-UID in XDG_RUNTIME_DIR or /tmp.  It
- * must belong to this user, and be private.  make: makes it if it is missing;
- * else RC_NOTFOUND.  The names in it are made of the store.  RC_OK; or err (of
- * errsize bytes) gets a sentence.
- */
-enum rc postgres_host_open(struct postgres_host *host,
-    const struct postgres_host_store *store, bool make, char *err,
-    size_t errsize);
-
 /* Whether the folder can be used, if it is there. */
 enum rc postgres_host_check(char *err, size_t errsize);
 
-/* After the lock file could not be opened: err gets a sentence. */
-void postgres_host_explain(
-    const struct postgres_host *host, char *err, size_t errsize);
-
 /* The machine's id, 32 digits; zeros if it has none. */
 void postgres_host_machine(char id[33]);
-
-/* After the lock file was opened: sets name, boot and number.  make: makes the
- * file's mark if it is needed; else RC_NOTFOUND.  RC_OK; or err gets a
- * sentence. */
-enum rc postgres_host_name(struct postgres_host *host, const struct liveness *l,
-    bool make, char *err, size_t errsize);
 
 /* After that: remembers in the folder that this process holds its lock there.
  * RC_IO, RC_NOMEM, RC_LOST. */

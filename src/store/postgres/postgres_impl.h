@@ -285,11 +285,6 @@ enum rc postgres_admit_try(struct store *s, char *why, size_t size);
 enum rc
 postgres_row_next(const struct store *s, struct pg *pg, struct record *r);
 
-/* The result of the statement "find", and its record, which has no copy of the
- * identity.  RC_NOTFOUND. */
-enum rc
-postgres_row_find(const struct store *s, struct pg *pg, struct record *r);
-
 struct postgres_tx {
 	struct tx tx;
 	struct pg *pg;

@@ -36,6 +36,82 @@ postgres_outcome_is_final(enum rc rc)
 	return rc == RC_OK || rc == RC_LOST || rc == RC_INVALID;
 }
 
+/* --- in a group ----------------------------------------------------------- */
+
+static void
+finish_send(struct pg *pg, void *arg, struct txn_group *group)
+{
+	const struct outcome_change *o =
+	    &((const struct postgres_outcome *)arg)->change;
+	struct kept_columns c;
+
+	(void)group;
+	kept_columns(&o->outcome, &c);
+	pg_send(pg, PG_QUERY_FINISH, "isi?ddditoo", o->id, o->token,
+	    o->retention, c.keep, c.status, c.kind, STORE_RESPONSE_VERSION,
+	    c.length, c.reason, c.fields, c.nfields, c.body, c.nbody);
+	if (!o->no_request)
+		pg_send_quietly(pg, PG_QUERY_FINISH_REQUEST, "i", o->id);
+}
+
+static enum rc
+finish_read(struct pg *pg, void *arg)
+{
+	struct postgres_outcome *o = arg;
+	enum rc rc = pg_one(pg, "i", &o->change.done.expires_at);
+
+	return rc == RC_NOTFOUND ? RC_BUSY : rc;
+}
+
+/*
+ * A small response of an attempt that surely has its lease.  A handler that
+ * shares the database may have stored its own: then a group tries in vain.
+ */
+static bool
+finish_may_share(const struct store *s, const struct outcome_change *o)
+{
+	struct kept_columns c;
+
+	if (o->token[0] == '\0' || s->shared || o->attempt > 1 ||
+	    o->outcome.state != RECORD_COMPLETED || o->outcome.refused.is ||
+	    o->outcome.errors.len > 0 ||
+	    !record_may_change(RECORD_IN_PROGRESS, RECORD_COMPLETED, false))
+		return false;
+	kept_columns(&o->outcome, &c);
+	return !c.apart;
+}
+
+/* Lets the first try be in a group, if it may. */
+static void
+finish_share(const struct store *s, struct postgres_outcome *o)
+{
+	o->op = (struct txn_op){ .send = NULL };
+	if (finish_may_share(s, &o->change))
+		o->op = (struct txn_op){
+			.send = finish_send, .read = finish_read, .arg = o
+		};
+}
+
+/* Reads the results of a group that has taken place; RC_LOST: the key has
+ * another answer, or none. */
+static enum rc
+finish_read_again(struct pg *pg, struct postgres_outcome *o)
+{
+	struct kept_columns c;
+	bool is_ours;
+	enum rc rc;
+
+	kept_columns(&o->change.outcome, &c);
+	pg_send(pg, PG_QUERY_FINISHED, "i?dtoo", o->change.id, c.keep, c.status,
+	    c.reason, c.fields, c.nfields, c.body, c.nbody);
+	rc = pg_one(pg, "?i", &is_ours, &o->change.done.expires_at);
+	if (rc == RC_NOTFOUND) /* it is past already */
+		return RC_OK;
+	return rc == RC_OK && !is_ours ? RC_LOST : rc;
+}
+
+/* --- a try ---------------------------------------------------------------- */
+
 /* RC_BUSY: it must be tried alone. */
 static enum rc
 outcome_share(struct store *s, struct postgres_outcome *o)
@@ -58,7 +134,7 @@ run_outcome(struct pg *pg, void *arg)
 		return postgres_tx_run(
 		    o->change.outcome.store, pg, o->undo, &o->undone, &o->did);
 	if (o->unread)
-		rc = postgres_finish_read(pg, o);
+		rc = finish_read_again(pg, o);
 	if (rc != RC_LOST)
 		return rc;
 	return postgres_tx_run(o->change.outcome.store, pg, store_outcome_run,
@@ -123,7 +199,7 @@ postgres_outcome_do(struct store *s, struct outcome_change *change,
 	enum rc rc;
 
 	o->unsure = o->unread = o->held = false;
-	postgres_finish_share(s, o);
+	finish_share(s, o);
 	FAULT(OP_ASKED);
 	for (;;) {
 		rc = postgres_outcome_try(s, o);
@@ -144,77 +220,6 @@ postgres_outcome_do(struct store *s, struct outcome_change *change,
 	if (counts)
 		outcome_count(s, -1);
 	return rc;
-}
-
-/* --- in a group ----------------------------------------------------------- */
-
-static void
-finish_send(struct pg *pg, void *arg, struct txn_group *group)
-{
-	const struct outcome_change *o =
-	    &((const struct postgres_outcome *)arg)->change;
-	struct kept_columns c;
-
-	(void)group;
-	kept_columns(&o->outcome, &c);
-	pg_send(pg, PG_QUERY_FINISH, "isi?ddditoo", o->id, o->token,
-	    o->retention, c.keep, c.status, c.kind, STORE_RESPONSE_VERSION,
-	    c.length, c.reason, c.fields, c.nfields, c.body, c.nbody);
-	if (!o->no_request)
-		pg_send_quietly(pg, PG_QUERY_FINISH_REQUEST, "i", o->id);
-}
-
-static enum rc
-finish_read(struct pg *pg, void *arg)
-{
-	struct postgres_outcome *o = arg;
-	enum rc rc = pg_one(pg, "i", &o->change.done.expires_at);
-
-	return rc == RC_NOTFOUND ? RC_BUSY : rc;
-}
-
-/*
- * A small response of an attempt that surely has its lease.  A handler that
- * shares the database may have stored its own: then a group tries in vain.
- */
-static bool
-finish_may_share(const struct store *s, const struct outcome_change *o)
-{
-	struct kept_columns c;
-
-	if (o->token[0] == '\0' || s->shared || o->attempt > 1 ||
-	    o->outcome.state != RECORD_COMPLETED || o->outcome.refused.is ||
-	    o->outcome.errors.len > 0 ||
-	    !record_may_change(RECORD_IN_PROGRESS, RECORD_COMPLETED, false))
-		return false;
-	kept_columns(&o->outcome, &c);
-	return !c.apart;
-}
-
-void
-postgres_finish_share(const struct store *s, struct postgres_outcome *o)
-{
-	o->op = (struct txn_op){ .send = NULL };
-	if (finish_may_share(s, &o->change))
-		o->op = (struct txn_op){
-			.send = finish_send, .read = finish_read, .arg = o
-		};
-}
-
-enum rc
-postgres_finish_read(struct pg *pg, struct postgres_outcome *o)
-{
-	struct kept_columns c;
-	bool is_ours;
-	enum rc rc;
-
-	kept_columns(&o->change.outcome, &c);
-	pg_send(pg, PG_QUERY_FINISHED, "i?dtoo", o->change.id, c.keep, c.status,
-	    c.reason, c.fields, c.nfields, c.body, c.nbody);
-	rc = pg_one(pg, "?i", &is_ours, &o->change.done.expires_at);
-	if (rc == RC_NOTFOUND) /* it is past already */
-		return RC_OK;
-	return rc == RC_OK && !is_ours ? RC_LOST : rc;
 }
 
 void

@@ -48,13 +48,6 @@ void postgres_keeper_take(struct store *s, struct postgres_outcome *o);
 void postgres_keeper_release(struct store *s, const struct store_lease *lease,
     int64_t retention, int64_t requeue);
 
-/* Lets the first try be in a group, if it may. */
-void postgres_finish_share(const struct store *s, struct postgres_outcome *o);
-
-/* Reads the results of a group that has taken place; RC_LOST: the key has
- * another answer, or none. */
-enum rc postgres_finish_read(struct pg *pg, struct postgres_outcome *o);
-
 /* Logs that there is no memory for one of these. */
 void postgres_keeper_failed(int64_t id);
 

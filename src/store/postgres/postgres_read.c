@@ -14,6 +14,43 @@
 /* Bytes of a body that one result has, so that no result is large. */
 #define PART (1024 * 1024)
 
+/* --- rows ----------------------------------------------------------------- */
+
+static enum rc
+row_read_key(struct pg *pg, bool identified, struct record *r)
+{
+	memset(r, 0, sizeof(*r));
+	return rows_record_end(
+	    r, identified, pg_members(pg, rows_record, rows_nrecord, r));
+}
+
+enum rc
+postgres_row_next(const struct store *s, struct pg *pg, struct record *r)
+{
+	enum rc rc;
+
+	while ((rc = pg_next(pg)) == RC_OK &&
+	    (rc = row_read_key(pg, true, r)) == RC_CORRUPT)
+		rows_bad(txn_database(s->pool), "once_key", r->id);
+	return rc;
+}
+
+/* The result of the statement "find", and its record, which has no copy of the
+ * identity.  RC_NOTFOUND. */
+static enum rc
+row_find(const struct store *s, struct pg *pg, struct record *r)
+{
+	enum rc rc;
+
+	memset(r, 0, sizeof(*r));
+	if ((rc = pg_result(pg)) != RC_OK || (rc = pg_next(pg)) != RC_OK)
+		return rc;
+	rc = row_read_key(pg, false, r);
+	if (rc == RC_CORRUPT)
+		rows_bad(txn_database(s->pool), "once_key", r->id);
+	return rc;
+}
+
 /* --- the record ----------------------------------------------------------- */
 
 struct lookup {
@@ -46,7 +83,7 @@ lookup_read(struct pg *pg, void *arg)
 	record_free(record);
 	if (l->small != NULL)
 		store_inline_answer_free(l->small);
-	rc = postgres_row_find(l->store, pg, record);
+	rc = row_find(l->store, pg, record);
 	if (rc == RC_OK && l->small != NULL && record->kept &&
 	    pg_members(pg, kept_head, kept_nhead, &h) == RC_OK)
 		kept_head_small(&h, record, l->small);
@@ -198,39 +235,4 @@ postgres_make_durable(struct store *s, const struct record *record)
 		return RC_OK;
 	rc = postgres_touch(s, run_still, &r);
 	return rc == RC_PENDING || rc == RC_NOTFOUND ? RC_IO : rc;
-}
-
-/* --- rows ----------------------------------------------------------------- */
-
-static enum rc
-row_read_key(struct pg *pg, bool identified, struct record *r)
-{
-	memset(r, 0, sizeof(*r));
-	return rows_record_end(
-	    r, identified, pg_members(pg, rows_record, rows_nrecord, r));
-}
-
-enum rc
-postgres_row_next(const struct store *s, struct pg *pg, struct record *r)
-{
-	enum rc rc;
-
-	while ((rc = pg_next(pg)) == RC_OK &&
-	    (rc = row_read_key(pg, true, r)) == RC_CORRUPT)
-		rows_bad(txn_database(s->pool), "once_key", r->id);
-	return rc;
-}
-
-enum rc
-postgres_row_find(const struct store *s, struct pg *pg, struct record *r)
-{
-	enum rc rc;
-
-	memset(r, 0, sizeof(*r));
-	if ((rc = pg_result(pg)) != RC_OK || (rc = pg_next(pg)) != RC_OK)
-		return rc;
-	rc = row_read_key(pg, false, r);
-	if (rc == RC_CORRUPT)
-		rows_bad(txn_database(s->pool), "once_key", r->id);
-	return rc;
 }

@@ -117,9 +117,6 @@ enum rc db_step_row(struct db_stmt *s);
 enum rc db_step_done(struct db_stmt *s);
 /* Runs the statement to its end; *changed is the number of rows changed. */
 enum rc db_update(struct db_stmt *s, int *changed);
-/* The same for a statement that changes one row; returns lost if it changed
- * none. */
-enum rc db_change_one(struct db_stmt *s, enum rc lost);
 void db_reset(struct db_stmt *s);
 
 /*

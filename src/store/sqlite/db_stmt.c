@@ -212,20 +212,6 @@ db_update(struct db_stmt *s, int *changed)
 	return RC_OK;
 }
 
-enum rc
-db_change_one(struct db_stmt *s, enum rc lost)
-{
-	enum rc rc;
-	int changed;
-
-	rc = db_update(s, &changed);
-	if (rc != RC_OK)
-		return rc;
-	if (changed > 1) /* the table is not ours */
-		return RC_CORRUPT;
-	return changed == 1 ? RC_OK : lost;
-}
-
 void
 db_reset(struct db_stmt *s)
 {

@@ -67,12 +67,6 @@ delete_answer(struct db *db, int64_t id)
 }
 
 enum rc
-store_kept_delete_refused(struct db *db, int64_t id)
-{
-	return store_kept_run(db, QUERY_DELETE_REFUSED, id);
-}
-
-enum rc
 store_kept_count(struct db *db, int64_t bytes)
 {
 	return bytes != 0 ? store_kept_run(db, QUERY_KEPT_ADD, bytes) : RC_OK;
@@ -122,7 +116,7 @@ store_kept_delete(struct db *db, int64_t id)
 
 	if ((rc = store_kept_run(db, QUERY_DELETE_DELIVERED, id)) != RC_OK ||
 	    (rc = store_kept_run(db, QUERY_DELETE_BODY, id)) != RC_OK ||
-	    (rc = store_kept_delete_refused(db, id)) != RC_OK ||
+	    (rc = store_kept_run(db, QUERY_DELETE_REFUSED, id)) != RC_OK ||
 	    (rc = delete_answer(db, id)) != RC_OK)
 		return rc;
 	return store_kept_delete_request(db, id);

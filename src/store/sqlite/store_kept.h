@@ -25,7 +25,6 @@ enum rc store_kept_room(struct db *db, size_t body);
  * was not accepted and the delivered effects; or one of these. */
 enum rc store_kept_delete(struct db *db, int64_t id);
 enum rc store_kept_delete_pieces(struct db *db, int64_t id);
-enum rc store_kept_delete_refused(struct db *db, int64_t id);
 /* Bytes and pieces of the request of a key; RC_NOTFOUND: none. */
 enum rc store_kept_find_request(
     struct db *db, int64_t id, int64_t *bytes, int64_t *pieces);

@@ -13,31 +13,6 @@
 
 /* --- the readers ---------------------------------------------------------- */
 
-static enum rc
-row_read_key(struct db_stmt *s, bool identified, struct record *r)
-{
-	memset(r, 0, sizeof(*r));
-	return rows_record_end(
-	    r, identified, db_members(s, rows_record, rows_nrecord, r));
-}
-
-enum rc
-store_row_read(struct db_stmt *s, struct record *r)
-{
-	return row_read_key(s, true, r);
-}
-
-enum rc
-store_row_next(struct db *db, struct db_stmt *s, struct record *r)
-{
-	enum rc rc;
-
-	while ((rc = db_step_row(s)) == RC_OK &&
-	    (rc = store_row_read(s, r)) == RC_CORRUPT)
-		rows_bad(db_file(db), "once_key", r->id);
-	return rc;
-}
-
 enum rc
 store_row_step(struct db *db, const struct store_identity *identity,
     int64_t number, struct record *r, struct db_stmt **s)
@@ -50,20 +25,11 @@ store_row_step(struct db *db, const struct store_identity *identity,
 	rc = db_step_row(*s);
 	if (rc != RC_OK)
 		return rc;
-	rc = row_read_key(*s, false, r);
+	memset(r, 0, sizeof(*r));
+	rc = rows_record_end(
+	    r, false, db_members(*s, rows_record, rows_nrecord, r));
 	if (rc == RC_CORRUPT)
 		rows_bad(db_file(db), "once_key", r->id);
-	return rc;
-}
-
-enum rc
-store_row_find(struct db *db, const struct store_identity *identity,
-    int64_t number, struct record *r)
-{
-	struct db_stmt *s;
-	enum rc rc = store_row_step(db, identity, number, r, &s);
-
-	db_reset(s);
 	return rc;
 }
 

@@ -14,27 +14,11 @@
 #include "store_outbox.h"
 
 /*
- * Reads the current row of a statement with the columns $row of queries.sql.
- * The caller frees *r after RC_OK.  RC_CORRUPT: the row makes no sense, and
- * only .id is set.
- */
-enum rc store_row_read(struct db_stmt *s, struct record *r);
-
-/*
- * Steps to the next sound row, and skips the others: see rows_bad().
- * After RC_OK the caller steps again, or resets the statement.  RC_NOTFOUND:
- * there is none, and the statement is reset.
- */
-enum rc store_row_next(struct db *db, struct db_stmt *s, struct record *r);
-
-/*
  * Finds the record of an identity.  RC_OK, RC_NOTFOUND, or the reason why the
  * record cannot be read.  number is that of the identity (see identity.h).  The
- * record has no copy of the identity.  step leaves the statement at the row;
- * the caller resets it in any case.
+ * record has no copy of the identity.  The statement stays at the row; the
+ * caller resets it in any case.
  */
-enum rc store_row_find(struct db *db, const struct store_identity *identity,
-    int64_t number, struct record *r);
 enum rc store_row_step(struct db *db, const struct store_identity *identity,
     int64_t number, struct record *r, struct db_stmt **s);
 
