@@ -142,9 +142,12 @@ SELECT $row, $response FROM once_key k
 WHERE k.id = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4
     AND k.state = 'completed' AND k.kept;
 
--- A part of the body: $3 bytes after the first $2.
+-- A part of the body: $3 bytes, as many as a piece has, after the first $2.
 -- name: answer_part
-SELECT substr(k.body, ($2::bigint + 1)::integer, ($3::bigint)::integer)
+SELECT coalesce(
+    substr(k.body, ($2::bigint + 1)::integer, ($3::bigint)::integer),
+    (SELECT p.body FROM once_piece p
+    WHERE p.key_id = k.id AND p.piece = ($2 / $3 + 1)::integer))
 FROM once_key k
 WHERE k.id = $1 AND k.state = 'completed' AND k.kept;
 
@@ -307,6 +310,8 @@ effects AS (DELETE FROM once_effect e
 	WHERE state = 'delivered'))),
 refused AS (DELETE FROM once_refused f
     WHERE f.key_id = ANY (ARRAY(SELECT id FROM ended))),
+pieces AS (DELETE FROM once_piece p
+    WHERE p.key_id = ANY (ARRAY(SELECT id FROM ended))),
 request AS (DELETE FROM once_request o
     WHERE o.key_id = ANY (ARRAY(SELECT id FROM ended))
     RETURNING $request_bytes AS bytes),
@@ -444,6 +449,11 @@ SELECT state = 'expired' OR state = 'completed' AND kept = $2
 	AND headers IS NOT DISTINCT FROM $5 AND body IS NOT DISTINCT FROM $6,
     expires_at
 FROM once_key WHERE id = $1;
+
+-- A piece of a large body.
+-- name: piece_new
+INSERT INTO once_piece(key_id, piece, body)
+VALUES ($1, ($2::bigint)::integer, $3);
 
 -- Answers that were not accepted.
 -- name: refused_new
@@ -696,6 +706,19 @@ WHERE $kept_here AND d.bytes <> 0;
 SELECT $kept_sum
     - (SELECT coalesce(sum($request_bytes), 0) FROM once_request o)::bigint
 
+-- Pieces of keys whose response is not kept.
+-- list: orphan_pieces
+SELECT count(DISTINCT p.key_id) FROM once_piece p
+WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = p.key_id AND k.kept)
+
+-- Keys without all of their body.
+-- list: missing_bodies
+SELECT count(*) FROM once_key k
+WHERE k.kept AND k.body_length > 0
+    AND k.body_length IS DISTINCT FROM coalesce(octet_length(k.body)::bigint,
+	(SELECT sum(octet_length(p.body)) FROM once_piece p
+	WHERE p.key_id = k.id))
+
 -- list: orphan_requests
 SELECT count(*) FROM once_request o
 WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = o.key_id
@@ -725,12 +748,10 @@ WHERE e.state <> 'delivered' AND e.state = 'pending'
 	WHERE f.key_id = e.key_id AND f.state = 'pending'
 	AND (f.next_at IS NOT NULL OR f.owner IS NOT NULL))
 
--- What doctor counts: see findings.h.  Keys without all of their body.
+-- What doctor counts: see findings.h.
 -- name: doctor_bodies
 -- scan: looks at every key and body, when an operator asks
-SELECT 0::bigint, count(*) FROM once_key
-WHERE kept AND body_length > 0
-    AND body_length IS DISTINCT FROM octet_length(body)::bigint;
+SELECT ($orphan_pieces), ($missing_bodies);
 
 -- name: doctor_requests
 -- scan: looks at every request that is kept, when an operator asks
@@ -775,9 +796,9 @@ WHERE c.relnamespace = $our_schema
 
 -- list: parts
 ARRAY['once_meta', 'once_owner', 'once_session', 'once_kept',
-    'once_fingerprint_spec', 'once_key', 'once_request', 'once_refused',
-    'once_repeat', 'once_repeat_old', 'once_repeat_pkey', 'once_topic',
-    'once_effect', 'once_key_id',
+    'once_fingerprint_spec', 'once_key', 'once_request', 'once_piece',
+    'once_refused', 'once_repeat', 'once_repeat_old', 'once_repeat_pkey',
+    'once_topic', 'once_effect', 'once_key_id',
     'once_effect_id', 'once_fingerprint_spec_id',
     'once_key_running', 'once_key_expiry', 'once_key_open', 'once_key_caller',
     'once_key_reconcile', 'once_key_downstream', 'once_key_resource',
@@ -787,7 +808,7 @@ ARRAY['once_meta', 'once_owner', 'once_session', 'once_kept',
     'once_meta_pkey', 'once_owner_pkey', 'once_session_pkey', 'once_kept_pkey',
     'once_fingerprint_spec_pkey', 'once_fingerprint_spec_digest_key',
     'once_key_pkey', 'once_key_digest_key', 'once_request_pkey',
-    'once_refused_pkey', 'once_topic_pkey',
+    'once_piece_pkey', 'once_refused_pkey', 'once_topic_pkey',
     'once_effect_pkey']
 
 -- Missing tables, indexes, sequences and functions; and indexes that the server

@@ -13,8 +13,8 @@
 --   * An index entry has at most 2700 bytes or so, and a path or a scope may
 --     be longer.  So indexes hold numbers made from them.
 --   * Large values in a row are stored apart by PostgreSQL itself, and an
---     UPDATE does not copy them.  So responses, requests and payloads of any
---     length are in their rows, and there are no pieces.
+--     UPDATE does not copy them.  So what a handler writes, and requests, are
+--     in their rows, and there is no once_body and no once_payload.
 --   * Times are the server's: milliseconds since 1970.  So a time for people
 --     and a deadline have the same clock, except while time stands still (see
 --     once_meta).
@@ -211,7 +211,9 @@ INSERT INTO once_fingerprint_spec(id, digest, text) VALUES (0,
 --   recovery_point  what the last attempt said that it had reached; NULL:
 --                   'started'
 --   last_error      why the last attempt did not complete; for people only
---   reason headers body  the stored response
+--   reason headers body  the stored response.  The body that an attempt ended
+--                   with is in once_piece if it is above 2048 bytes; that of a
+--                   handler, or of a copied store, is here
 -- name: schema_key
 CREATE TABLE once_key(
 	id bigint PRIMARY KEY,
@@ -260,7 +262,7 @@ CREATE TABLE once_key(
 	body bytea
 );
 
--- A large body is read in parts: of one that is compressed the server would
+-- Such a body is read in parts: of one that is compressed the server would
 -- unpack all that comes before each.
 -- name: schema_key_body
 ALTER TABLE once_key ALTER body SET STORAGE EXTERNAL;
@@ -313,6 +315,17 @@ CREATE TABLE once_request(
 	key_id bigint PRIMARY KEY,
 	environment bytea NOT NULL,
 	body bytea NOT NULL
+);
+
+-- A large body of a response is stored in pieces of 1048576 bytes, so that no
+-- statement is large, and libpq has no copy of all of it.  The transaction that
+-- completes the key stores them; piece is from 1 on.
+-- name: schema_piece
+CREATE TABLE once_piece(
+	key_id bigint NOT NULL,
+	piece integer NOT NULL,
+	body bytea NOT NULL,
+	PRIMARY KEY(key_id, piece)
 );
 
 -- The last attempt of a key, if its answer was not accepted, or if it wrote to
@@ -597,5 +610,5 @@ REVOKE ALL ON FUNCTION once_response(text, integer, text, bytea) FROM PUBLIC;
 -- name: schema_tables_private
 REVOKE ALL ON once_meta, once_owner, once_session, once_kept,
     once_fingerprint_spec,
-    once_key, once_request, once_refused, once_repeat, once_topic,
+    once_key, once_request, once_piece, once_refused, once_repeat, once_topic,
     once_effect FROM PUBLIC;

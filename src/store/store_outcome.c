@@ -92,7 +92,7 @@ outcome_write(struct outcome_change *o, struct tx *tx, const struct record *was,
 	enum rc rc;
 
 	kept_columns(&o->outcome, &c);
-	if (c.apart && tx->ops->body != NULL)
+	if (c.apart)
 		c.nbody = 0;
 	rc = store_change_write(tx, was, r, s, &c);
 	if (rc == RC_OK && !s->confirmed)
@@ -116,8 +116,7 @@ store_outcome_run(struct tx *tx, void *arg)
 		return rc;
 	was = r;
 	rc = o->step(o, &r, tx->at, &s);
-	if (rc == RC_OK && tx->ops->body != NULL &&
-	    (s.answer == STEP_SET || s.confirmed))
+	if (rc == RC_OK && (s.answer == STEP_SET || s.confirmed))
 		rc = tx->ops->body(tx, o, s.confirmed);
 	if (rc == RC_OK)
 		rc = outcome_write(o, tx, &was, &r, &s);

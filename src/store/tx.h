@@ -212,8 +212,7 @@ struct tx_ops {
 	 * before it are left to tx_must_change(), or their results are read. */
 	enum rc (*erase)(struct tx *, int64_t id, enum tx_beside what);
 	/* Stores the body of that answer, if it does not go into the row, or
-	 * deletes what was stored of it; drop: in any case.  NULL: each body
-	 * goes into its row. */
+	 * deletes what was stored of it; drop: in any case. */
 	enum rc (*body)(struct tx *, struct outcome_change *o, bool drop);
 	/* Stores the request for the key of that number, in the transaction
 	 * that has admitted it.  The other one comes before that, and may set

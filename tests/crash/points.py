@@ -146,8 +146,8 @@ TABLE = {
 # One store alone has these.
 SQLITE = ('OP_IN_QUEUE', 'COMMIT_IDLE', 'COMMIT_BEGUN', 'COMMIT_OP',
           'HARDEN_BEFORE', 'HARDEN_AFTER', 'COMMIT_TOLD', 'CHECKPOINT_BEFORE',
-          'CHECKPOINT_AFTER', 'PIECE_WRITTEN', 'PIECE_STORED', 'SCHEMA_FILE',
-          'SCHEMA_STEP', 'SCHEMA_READY')
+          'CHECKPOINT_AFTER', 'PIECE_STORED', 'SCHEMA_FILE', 'SCHEMA_STEP',
+          'SCHEMA_READY')
 POSTGRES = ('COMMIT_SENT', 'COMMIT_FOUND', 'OWNER_MOVED', 'SESSION_MADE')
 
 
@@ -188,6 +188,9 @@ IN_POSTGRES = {
     [('found_undone', n) for n in (1, 2, 3)],
     'SESSION_MADE': [('alone', 1)],
     'OWNER_MOVED': [('alone', 1), ('moving', 2), ('moving', 4)],
+    # A handler's answer has five pieces.
+    'PIECE_WRITTEN': [('large', n) for n in (1, 2, 5)] +
+    [('settled_large', 1)],
 }
 
 # With handlers that stay: what is theirs alone, and the way of a run.

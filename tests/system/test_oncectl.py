@@ -372,10 +372,8 @@ def test_doctor_tells_of_requests_and_bodies_without_a_key(t):
         else:
             once.sql("INSERT INTO once_request VALUES (?, ?, ?, 0, 0)", id,
                      b'', b'')
-    if base.POSTGRES:
-        once.sql('UPDATE once_key SET body_length = 7')
-    else:
-        once.sql('INSERT INTO once_body VALUES (77, ?)', b'\0')
+    once.sql('INSERT INTO once_piece VALUES (77, 1, ?)' if base.POSTGRES else
+             'INSERT INTO once_body VALUES (77, ?)', b'\0')
     status, found = doctor(t, once)
     eq((status, found['requests'][0], found['bodies'][0]),
        (1, False, False), found)

@@ -7,11 +7,12 @@ from pgsql import TOKEN, Server, digest, record, statements
 ROWS = 100000
 LATE = 1 << 49      # not yet (ms)
 # Tables that grow with the keys.
-LARGE = {'once_key', 'once_request', 'once_refused', 'once_effect'}
+LARGE = {'once_key', 'once_request', 'once_piece', 'once_refused',
+         'once_effect'}
 # Their indexes that have all rows.
 WHOLE = {'once_key_pkey', 'once_key_digest_key', 'once_key_expiry',
-         'once_request_pkey', 'once_refused_pkey', 'once_effect_pkey',
-         'once_effect_of_key'}
+         'once_request_pkey', 'once_piece_pkey', 'once_refused_pkey',
+         'once_effect_pkey', 'once_effect_of_key'}
 # Asks whether there is any row, and reads no second one.
 FIRST_ROW = {'copy_target'}
 FILL = (
@@ -27,6 +28,8 @@ FILL = (
     " FROM generate_series(1, %d) g" % (LATE, ROWS),
     "INSERT INTO once_request(key_id, environment, body)"
     " SELECT g, 'A=b', 'body' FROM generate_series(1, %d) g" % ROWS,
+    "INSERT INTO once_piece(key_id, piece, body)"
+    " SELECT g, 1, 'body' FROM generate_series(1, %d) g" % ROWS,
     "INSERT INTO once_refused(key_id, attempt, exit_status, signal, length,"
     " output, errors)"
     " SELECT g, 1, 0, 0, 2, 'no', '' FROM generate_series(1, %d) g" % ROWS,

@@ -28,7 +28,9 @@ static const struct {
 	    "(SELECT (extract(epoch FROM now()) * 1000)::bigint)" },
 	{ "SELECT kept_bytes FROM once_meta",
 	    "SELECT sum(bytes) FROM once_kept" },
-	{ "FROM once_body", "FROM once_key WHERE octet_length(body) > 2048" },
+	{ "DISTINCT id / 65536) FROM once_piece",
+	    "DISTINCT key_id) FROM once_piece" },
+	{ "FROM once_body", "FROM once_piece" },
 	{ "kept = 0", "kept = false" },
 };
 

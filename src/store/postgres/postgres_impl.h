@@ -133,6 +133,14 @@ enum rc postgres_touch(struct store *s, txn_body *body, void *arg);
 enum rc postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
     enum txn_shared *how);
 
+/* Bytes of a body that one statement has, so that none is large; see once_piece
+ * in schema.sql. */
+#define POSTGRES_PART (1024 * 1024)
+
+/* Stores the large body of a response in pieces. */
+enum rc
+postgres_body_write(struct pg *pg, int64_t id, const void *body, size_t length);
+
 /* Reads a body of that length in parts, by a statement that gives $3 bytes
  * after the first $2 of the one with the number $1. */
 enum rc postgres_body_read(struct pg *pg, enum pg_query query, int64_t id,

@@ -6,13 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fault.h"
 #include "log.h"
 #include "postgres_identity.h"
 #include "postgres_impl.h"
 #include "rows.h"
-
-/* Bytes of a body that one result has, so that no result is large. */
-#define PART (1024 * 1024)
 
 /* --- rows ----------------------------------------------------------------- */
 
@@ -141,6 +139,25 @@ postgres_lookup(struct store *s, const struct store_identity *identity,
 /* --- bodies --------------------------------------------------------------- */
 
 enum rc
+postgres_body_write(struct pg *pg, int64_t id, const void *body, size_t length)
+{
+	size_t done, n;
+	enum rc rc = RC_OK;
+
+	for (done = 0; done < length && rc == RC_OK; done += n) {
+		n = length - done;
+		if (n > POSTGRES_PART)
+			n = POSTGRES_PART;
+		pg_send(pg, PG_QUERY_PIECE_NEW, "iib", id,
+		    1 + (int64_t)(done / POSTGRES_PART),
+		    (const char *)body + done, n);
+		rc = pg_done(pg);
+		FAULT(PIECE_WRITTEN);
+	}
+	return rc;
+}
+
+enum rc
 postgres_body_read(struct pg *pg, enum pg_query query, int64_t id,
     size_t length, struct spool *body)
 {
@@ -149,7 +166,8 @@ postgres_body_read(struct pg *pg, enum pg_query query, int64_t id,
 	size_t done, n = 0;
 
 	for (done = 0; done < length && rc == RC_OK; done += n) {
-		pg_send(pg, query, "iii", id, (int64_t)done, (int64_t)PART);
+		pg_send(pg, query, "iii", id, (int64_t)done,
+		    (int64_t)POSTGRES_PART);
 		rc = pg_one(pg, "b", &data, &n);
 		if (rc == RC_OK && (n == 0 || n > length - done))
 			rc = RC_CORRUPT;

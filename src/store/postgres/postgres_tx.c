@@ -169,6 +169,22 @@ tx_postgres_erase(struct tx *tx, int64_t id, enum tx_beside what)
 	return RC_OK;
 }
 
+/* There is nothing to delete: what was stored of it was rolled back. */
+static enum rc
+tx_postgres_body(struct tx *tx, struct outcome_change *o, bool drop)
+{
+	struct kept_columns c;
+	enum rc rc;
+
+	kept_columns(&o->outcome, &c);
+	if (drop || !c.apart)
+		return RC_OK;
+	rc = catch_up(of_postgres(tx));
+	return rc == RC_OK
+	    ? postgres_body_write(pg_of(tx), o->id, c.body, c.nbody)
+	    : rc;
+}
+
 /* A row, as catch_up() expects. */
 static enum rc
 tx_postgres_request(struct tx *tx, struct store_admit *p, int64_t id)
@@ -210,7 +226,7 @@ tx_postgres_hold_owner(struct tx *tx, int64_t owner, int64_t beat)
 	return rc == RC_NOTFOUND ? RC_LOST : rc;
 }
 
-/* The body of an answer, or of a request, goes into its row. */
+/* A request goes into its row at once. */
 static const struct tx_ops ops = {
 	.send = tx_postgres_send,
 	.result = tx_postgres_result,
@@ -221,6 +237,7 @@ static const struct tx_ops ops = {
 	.must_change = tx_postgres_must_change,
 	.spec = tx_postgres_spec,
 	.erase = tx_postgres_erase,
+	.body = tx_postgres_body,
 	.request = tx_postgres_request,
 	.stored = tx_postgres_stored,
 	.hold_owner = tx_postgres_hold_owner,

@@ -208,6 +208,6 @@ def grant(once, role='app'):
 
 
 def clear(once):
-    for table in ('key', 'request', 'refused', 'effect'):
+    for table in ('key', 'request', 'piece', 'refused', 'effect'):
         once.do('DELETE FROM once_' + table)
     once.do('UPDATE once_kept SET bytes = 0')
