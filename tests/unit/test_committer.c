@@ -1,6 +1,6 @@
 /*
- * The callers that the committer waits for (committer_gather.c), and the writes
- * that it takes while another process has the write lock (committer_admit.c).
+ * The callers that the committer waits for (committer_disk.c), and the writes
+ * that it takes while another process has the write lock (committer_queue.c).
  * Syncs and locks take an hour here, so a wait that should not be does not end.
  */
 #include "config.h"
@@ -24,10 +24,10 @@ setup(void **state)
 	(void)state;
 	memset(&c, 0, sizeof(c));
 	memset(w, 0, sizeof(w));
-	write_list_init(&c.queue);
+	committer_list_init(&c.queue);
 	lock_init(&c.lock, LOCK_COMMITTER);
 	lock_cond_init(&c.work);
-	write_list_add(&c.queue, &w[0]);
+	committer_list_add(&c.queue, &w[0]);
 	return 0;
 }
 
@@ -52,7 +52,7 @@ setup_lock(void **state)
 	c.max_waiting = 2;
 	for (size_t i = 0; i < 3; i++)
 		w[i].flags = WRITE_NEW | WRITE_REFUSABLE;
-	write_list_add(&c.queue, &w[1]);
+	committer_list_add(&c.queue, &w[1]);
 	return 0;
 }
 
@@ -86,7 +86,7 @@ two_come(void *arg)
 	(void)arg;
 	for (int i = 1; i < 3; i++) {
 		lock_take(&c.lock);
-		write_list_add(&c.queue, &w[i]);
+		committer_list_add(&c.queue, &w[i]);
 		lock_give(&c.lock);
 		pthread_cond_signal(&c.work);
 	}
@@ -166,7 +166,7 @@ LOCK(a_lock_that_one_holds_refuses_more_requests_than_may_wait)
 	c.locked_at = c.still_at = clock_mono() - minute;
 	assert_int_equal(committer_refusal(&c, &w[2]), RC_BUSY);
 	assert_int_equal(committer_patience(&c, &w[2]), hour);
-	write_list_take(&c.queue);
+	committer_list_take(&c.queue);
 	assert_int_equal(committer_refusal(&c, &w[2]), RC_OK);
 }
 

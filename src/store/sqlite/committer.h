@@ -11,13 +11,118 @@
 #ifndef COMMITTER_H
 #define COMMITTER_H
 
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "db.h"
 #include "store_guard.h"
 #include "share.h"
-#include "write.h"
+
+/* --- writes --------------------------------------------------------------- */
+
+/*
+ * A write: a change of the database that the committer makes for a caller, in
+ * a transaction together with other writes.  Each verb of the store embeds
+ * struct write first in a struct of its own and sets run and flags; the rest
+ * belongs to the committer.
+ *
+ *	struct claim_write {
+ *		struct write w;
+ *		... what the verb needs, and what it found out
+ *	} claim = { .w = { .run = claim_run }, ... };
+ *
+ *	rc = committer_do(store->committer, &claim.w);
+ *
+ * What the struct points to belongs to the caller, which waits.
+ */
+
+/* Bytes that new keys leave free on a full disk, so that outcomes can be
+ * written. */
+#define WRITE_ROOM (256 * 1024)
+
+/* --- flags: set by the verb before the write is queued -------------------- */
+
+/* Begins something.  It is refused while the log is too long, or outcomes
+ * cannot be recorded. */
+#define WRITE_NEW 0x01
+
+/* A request waits for it and holds a worker.  Nothing has run for the request,
+ * so it may be told to come again. */
+#define WRITE_REFUSABLE 0x02
+
+/* It may write a large body, or a piece of one.  A transaction has one of them
+ * at most. */
+#define WRITE_LARGE 0x04
+
+/*
+ * Records an outcome, so the committer never gives it up.  After busy_timeout
+ * its caller leaves it behind: then the committer owns it, and calls left()
+ * when it is done.
+ */
+#define WRITE_FINISHES 0x08
+
+/* --- did: set by the committer -------------------------------------------- */
+
+/* The disk had no room for it, before and after the log was truncated.  A write
+ * that can do with less must now do so. */
+#define WRITE_NO_ROOM 0x10
+
+/* --- did: set by run(), about this run; cleared before each run ----------- */
+
+/* A key is no longer in progress: wakes sqlite_wait(). */
+#define WRITE_ENDED_KEY 0x200
+
+/* There is work to do: wakes sqlite_wait_work(). */
+#define WRITE_MADE_WORK 0x400
+
+/* It depends on what other connections have committed.  Those commits must be
+ * durable before this one. */
+#define WRITE_SYNC_FIRST 0x800
+
+/* It begins an attempt of a key that was there: an earlier copy of the store
+ * would not lack the key, but begin the attempt again. */
+#define WRITE_AGAIN 0x2000
+
+#define WRITE_DID 0x3f00
+
+enum write_stage { WRITE_QUEUED, WRITE_BEGUN, WRITE_DONE };
+
+struct write {
+	/*
+	 * Makes the change in the open transaction; now is store time.  RC_OK;
+	 * or RC_LOST: another process has changed the record first, which is a
+	 * result too.  For any other value the transaction is rolled back.  So
+	 * it is for RC_LOST, if the run has changed something.  After a
+	 * rollback the write may be run again.
+	 */
+	enum rc (*run)(struct write *, struct db *, int64_t now);
+	/* with WRITE_FINISHES: logs and frees a write whose caller has left */
+	void (*left)(struct write *);
+	unsigned flags; /* the verb's, constant while it is queued */
+	int64_t since;  /* mono: its caller waits since then; 0: since now */
+
+	/* the thread's alone, with what the runs and the committer have set */
+	unsigned did;
+
+	/* the committer's, under its lock */
+	enum rc rc; /* of the last run */
+	enum write_stage stage;
+	bool is_left;
+	bool late;         /* it counts as unrecorded */
+	int64_t queued_at; /* mono: when it was queued last */
+	int64_t retry_at, pause;
+	/*
+	 * The thread sets told, then posts wake, without the lock: a caller
+	 * that sees either also sees all results of the run.
+	 */
+	atomic_bool told;
+	sem_t wake;
+	struct write *next;
+};
+
+/* --- the committer -------------------------------------------------------- */
 
 struct committer;
 

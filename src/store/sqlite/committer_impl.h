@@ -10,6 +10,17 @@
 #include "store_ops.h"
 #include "committer.h"
 
+/* n writes in order, linked by .next.  take returns NULL if the list is empty;
+ * remove returns whether the write was in it. */
+struct committer_list {
+	struct write *first, **last;
+	unsigned n;
+};
+void committer_list_init(struct committer_list *l);
+void committer_list_add(struct committer_list *l, struct write *w);
+struct write *committer_list_take(struct committer_list *l);
+bool committer_list_remove(struct committer_list *l, struct write *w);
+
 struct committer {
 	struct db *db;
 	struct share *share;
@@ -22,10 +33,10 @@ struct committer {
 
 	struct lock lock; /* guards what follows */
 	pthread_cond_t work;
-	struct write_list queue, later;
+	struct committer_list queue, later;
 	bool closing;
 	struct committer_health health;
-	unsigned expected; /* callers that may return: committer_gather.c */
+	unsigned expected; /* callers that may return: committer_disk.c */
 	/*
 	 * mono: the last successful try for the lock; the first failed try
 	 * since then, or 0; since when the database has not changed while the
@@ -85,7 +96,7 @@ int64_t committer_patience(const struct committer *c, const struct write *w);
  * Takes the writes of the next transaction from the queue: all of them, but
  * at most one that is WRITE_LARGE, so that the others do not wait for several.
  */
-void committer_take_group(struct committer *c, struct write_list *group);
+void committer_take_group(struct committer *c, struct committer_list *group);
 
 /*
  * Truncates a log that is too long for max_wal or for the disk, unless a

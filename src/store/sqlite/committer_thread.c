@@ -41,7 +41,7 @@
  * only wait for it.  From then on the write belongs to its caller again.
  */
 static void
-notify(struct committer *c, struct write_list *group)
+notify(struct committer *c, struct committer_list *group)
 {
 	/* The handler's run is over, and it may have made work in the
 	 * outbox. */
@@ -67,7 +67,7 @@ notify(struct committer *c, struct write_list *group)
 		store_news_ended(c->news);
 	if (news || (ended && said))
 		store_news_made(c->news);
-	while ((w = write_list_take(group)) != NULL) {
+	while ((w = committer_list_take(group)) != NULL) {
 		if (w->is_left) {
 			sem_destroy(&w->wake);
 			w->left(w);
@@ -82,11 +82,11 @@ notify(struct committer *c, struct write_list *group)
 static void
 thread_finish(struct committer *c, struct write *w, enum rc rc)
 {
-	struct write_list one;
+	struct committer_list one;
 
 	w->rc = rc;
-	write_list_init(&one);
-	write_list_add(&one, w);
+	committer_list_init(&one);
+	committer_list_add(&one, w);
 	notify(c, &one);
 }
 
@@ -101,7 +101,7 @@ postpone(struct committer *c, struct write *w)
 	w->retry_at = clock_mono() + w->pause;
 	w->stage = WRITE_QUEUED;
 	committer_is_late(c, w);
-	write_list_add(&c->later, w);
+	committer_list_add(&c->later, w);
 	lock_give(&c->lock);
 }
 
@@ -249,69 +249,52 @@ clean(struct committer *c)
 	}
 }
 
-/* Runs each write alone.  One that fails now fails closed. */
-static void
-run_singly(struct committer *c, struct write_list *group)
-{
-	struct write_list failed, one;
-	struct write *w;
-	int64_t until;
-	enum rc rc;
-
-	until = clock_mono() + c->busy_timeout;
-	write_list_init(&failed);
-	while ((w = write_list_take(group)) != NULL) {
-		rc = begin_until(c, until);
-		if (rc == RC_OK) {
-			write_list_init(&one);
-			write_list_add(&one, w);
-			rc = run_one(c, w);
-			if (rc == RC_OK)
-				rc = sync_foreign_commits(c, one.first);
-			rc = thread_end(c, rc);
-		}
-		if (rc == RC_OK) {
-			metrics_observe(METRICS_COMMIT_BATCH, 1);
-			notify(c, &one);
-		} else {
-			w->rc = rc;
-			write_list_add(&failed, w);
-		}
-	}
-	if (failed.first == NULL)
-		return;
-	clean(c);
-	while ((w = write_list_take(&failed)) != NULL)
-		thread_fail(c, w, w->rc);
-}
-
-/* Runs a group and commits it.  The write lock is held. */
-static void
-run_group(struct committer *c, struct write_list *group)
+/* Runs a group and commits it.  The write lock is held.  On failure the group
+ * is as it was. */
+static enum rc
+run_group(struct committer *c, struct committer_list *group)
 {
 	struct write *w;
 	enum rc rc = RC_OK;
-	int n = 0;
 
-	for (w = group->first; w != NULL && rc == RC_OK; w = w->next, n++)
+	for (w = group->first; w != NULL && rc == RC_OK; w = w->next)
 		rc = run_one(c, w);
 	if (rc == RC_OK)
 		rc = sync_foreign_commits(c, group->first);
 	rc = thread_end(c, rc);
 	if (rc == RC_OK) {
-		metrics_observe(METRICS_COMMIT_BATCH, n);
+		metrics_observe(METRICS_COMMIT_BATCH, group->n);
 		notify(c, group);
+	}
+	return rc;
+}
+
+/* A group has failed: if it has several writes, runs each of them alone.  One
+ * that fails alone fails closed. */
+static void
+run_singly(struct committer *c, struct committer_list *group, enum rc rc)
+{
+	const int64_t until = clock_mono() + c->busy_timeout;
+	const bool again = group->n > 1;
+	struct committer_list failed, one;
+	struct write *w;
+
+	committer_list_init(&failed);
+	while ((w = committer_list_take(group)) != NULL) {
+		committer_list_init(&one);
+		committer_list_add(&one, w);
+		if (again && (rc = begin_until(c, until)) == RC_OK)
+			rc = run_group(c, &one);
+		if (rc != RC_OK) {
+			w->rc = rc;
+			committer_list_add(&failed, w);
+		}
+	}
+	if (failed.first == NULL)
 		return;
-	}
-	if (group->first->next != NULL)
-		run_singly(c, group);
-	else {
-		clean(c);
-		w = write_list_take(group);
-		thread_fail(c, w, rc);
-	}
-	if (rc == RC_FULL) /* truncates the log that it grew */
-		(void)db_checkpoint(c->db, true);
+	clean(c);
+	while ((w = committer_list_take(&failed)) != NULL)
+		thread_fail(c, w, w->rc);
 }
 
 /* Which queued writes fail. */
@@ -322,29 +305,29 @@ enum victims { ALL, NEW, CROWD };
 static void
 fail_queue(struct committer *c, enum rc rc, enum victims victims)
 {
-	struct write_list all, keep;
+	struct committer_list all, keep;
 	struct write *w;
 	unsigned n = 0;
 
-	write_list_init(&keep);
+	committer_list_init(&keep);
 	lock_take(&c->lock);
-	write_list_init(&all);
-	while ((w = write_list_take(&c->queue)) != NULL) {
+	committer_list_init(&all);
+	while ((w = committer_list_take(&c->queue)) != NULL) {
 		n += committer_holds_request(w);
 		if ((victims == NEW && (w->flags & WRITE_NEW) == 0) ||
 		    (victims == CROWD &&
 			(n <= c->max_waiting ||
 			    (w->flags & WRITE_REFUSABLE) == 0)))
-			write_list_add(&keep, w);
+			committer_list_add(&keep, w);
 		else {
 			w->stage = WRITE_BEGUN;
-			write_list_add(&all, w);
+			committer_list_add(&all, w);
 		}
 	}
-	while ((w = write_list_take(&keep)) != NULL)
-		write_list_add(&c->queue, w);
+	while ((w = committer_list_take(&keep)) != NULL)
+		committer_list_add(&c->queue, w);
 	lock_give(&c->lock);
-	while ((w = write_list_take(&all)) != NULL)
+	while ((w = committer_list_take(&all)) != NULL)
 		thread_fail(c, w, rc);
 }
 
@@ -379,23 +362,23 @@ wait_for_lock(struct committer *c, int64_t since)
 static void
 requeue(struct committer *c, int64_t *wake)
 {
-	struct write_list waiting;
+	struct committer_list waiting;
 	struct write *w;
 	int64_t now = clock_mono();
 
 	*wake = 0;
-	write_list_init(&waiting);
-	while ((w = write_list_take(&c->later)) != NULL) {
+	committer_list_init(&waiting);
+	while ((w = committer_list_take(&c->later)) != NULL) {
 		if (c->closing || w->retry_at <= now) {
-			write_list_add(&c->queue, w);
+			committer_list_add(&c->queue, w);
 			continue;
 		}
 		if (*wake == 0 || w->retry_at < *wake)
 			*wake = w->retry_at;
-		write_list_add(&waiting, w);
+		committer_list_add(&waiting, w);
 	}
-	while ((w = write_list_take(&waiting)) != NULL)
-		write_list_add(&c->later, w);
+	while ((w = committer_list_take(&waiting)) != NULL)
+		committer_list_add(&c->later, w);
 }
 
 /* Waits for work.  False: there is none, and the committer is stopping. */
@@ -427,7 +410,7 @@ void *
 committer_thread(void *arg)
 {
 	struct committer *c = arg;
-	struct write_list group;
+	struct committer_list group;
 	struct write *w;
 	int64_t since;
 	enum rc rc;
@@ -454,13 +437,16 @@ committer_thread(void *arg)
 		committer_take_group(c, &group);
 		if (group.first == NULL)
 			db_rollback(c->db);
-		else
-			run_group(c, &group);
+		else if ((rc = run_group(c, &group)) != RC_OK) {
+			run_singly(c, &group, rc);
+			if (rc == RC_FULL) /* truncates the log that it grew */
+				(void)db_checkpoint(c->db, true);
+		}
 		share_unlocked(c->share);
 		committer_checkpoint(c);
 	}
 	/* The outcomes that failed once more. */
-	while ((w = write_list_take(&c->later)) != NULL)
+	while ((w = committer_list_take(&c->later)) != NULL)
 		thread_finish(c, w, RC_IO);
 	return NULL;
 }

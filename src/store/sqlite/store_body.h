@@ -14,7 +14,7 @@
 #define STORE_BODY_H
 
 #include "store.h"
-#include "write.h"
+#include "committer.h"
 
 struct store_body {
 	struct write w; /* stores a piece, or deletes all */

@@ -4,7 +4,7 @@
 #include "config.h"
 
 #include "log.h"
-#include "write.h"
+#include "committer.h"
 #include "store_kept.h"
 
 /*
