@@ -19,6 +19,9 @@
 #ifndef RC_H
 #define RC_H
 
+#include <assert.h>
+#include <stddef.h>
+
 #include "words.h"
 
 /* clang-format off */
@@ -47,6 +50,13 @@
 enum rc { RC_LIST(WORDS_ENUMERATOR) };
 
 /* A short lower-case text in static storage; never NULL. */
-const char *rc_text(enum rc rc);
+static inline const char *
+rc_text(enum rc rc)
+{
+	static const char *const texts[] = { RC_LIST(WORDS_WORD) };
+
+	assert((size_t)rc < sizeof(texts) / sizeof(texts[0]));
+	return texts[rc];
+}
 
 #endif

@@ -5,7 +5,10 @@
 #ifndef ANSWER_H
 #define ANSWER_H
 
+#include <string.h>
+
 #include "buf.h"
+#include "limit.h"
 #include "response.h"
 #include "spool.h"
 
@@ -15,9 +18,22 @@ struct answer {
 	struct buf text;     /* or these: a problem, a small stored body */
 };
 
-void answer_init(struct answer *answer);
+static inline void
+answer_init(struct answer *answer)
+{
+	memset(answer, 0, sizeof(*answer));
+	response_init(&answer->response);
+	buf_init(&answer->text, LIMIT_PROBLEM);
+}
 
 /* Frees the bytes and leaves an empty answer. */
-void answer_free(struct answer *answer);
+static inline void
+answer_free(struct answer *answer)
+{
+	response_free(&answer->response);
+	spool_free(answer->spool);
+	buf_free(&answer->text);
+	answer_init(answer);
+}
 
 #endif

@@ -23,7 +23,7 @@
 #include "fcgi.h"
 #include "limit.h"
 #include "response.h"
-#include "run_connect.h"
+#include "run.h"
 #include "oncectl.h"
 
 /* How long to wait for a place in the socket's queue (ms). */

@@ -114,4 +114,10 @@ void run_finish(struct run *run, struct run_facts *facts);
  * failed, the facts say so: RUN_CAPTURE_FAILED. */
 void run_capture(struct run *run, struct spool *spool, struct run_facts *facts);
 
+/* Connects to a FastCGI application, "unix:/path" or "tcp:host:port", until
+ * until (clock_mono() ms), or until all runs are to be ended.  -1 with an errno
+ * value and a text. */
+int
+run_connect(const char *address, int64_t until, int *error, const char **why);
+
 #endif

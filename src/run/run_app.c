@@ -34,7 +34,6 @@
 #include "limit.h"
 #include "log.h"
 #include "run.h"
-#include "run_connect.h"
 #include "run_impl.h"
 #include "workers.h"
 #include "workers_impl.h"

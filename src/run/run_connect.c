@@ -19,7 +19,6 @@
 #include "clock.h"
 #include "run.h"
 #include "run_impl.h"
-#include "run_connect.h"
 
 /* Pauses (ms) between two tries at a full queue: doubled after each. */
 #define QUEUE_PAUSE      1
