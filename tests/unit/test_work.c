@@ -81,8 +81,8 @@ fill(struct buf *out, const struct shape *shape, size_t n)
 	assert_int_equal(buf_adds(out, shape->end), RC_OK);
 }
 
-/* two: the work for twice as many bytes.  A reader that refuses at a depth of 128
- * counts the least, some 700. */
+/* two: the work for twice as many bytes.  A reader that refuses at a depth of
+ * 128 counts the least, some 700. */
 static void
 compare(const char *name, const char *shape, uint64_t one, uint64_t two)
 {
