@@ -63,7 +63,7 @@ ORDER BY id LIMIT 8;
 -- Reading -----------------------------------------------------------------
 
 -- All columns of a key but its identity and its response; and all but its
--- response: see store_row.c.
+-- response: see rows.c.
 -- list: record
 caller, peer, cookie, coalesce(method, 'POST') AS method, instance, state,
 attempt, token, owner, locked_until, fingerprint,
@@ -84,7 +84,7 @@ id, key, path, scope, $record
 -- list: response
 reason, kind, headers, body, response_version
 
--- All columns of an effect but its payload: see store_row.c.
+-- All columns of an effect but its payload: see rows.c.
 -- list: effect
 id, key_id, effect_key, scope, path, key, topic, state, attempts,
 next_at IS NOT NULL AS has_turn, next_at, owner, reference, last_error,

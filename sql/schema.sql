@@ -267,7 +267,7 @@ CREATE TABLE once_fingerprint_spec(
 --                   age, reads these rows, and an index for all others.  So a
 --                   request writes no page of an index of owners, where most
 --                   leases would be entered and soon deleted.  And the index
---                   of age gets many keys with one commit (see store_row.c)
+--                   of age gets many keys with one commit (see sqlite_write.c)
 --   kept_bytes      the bytes of all requests.  A sum of these would be a scan
 --                   for each stored request, and several processes share the
 --                   database, so the count is a column

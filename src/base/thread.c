@@ -21,7 +21,7 @@ thread_start(pthread_t *thread, const char *name, size_t stack,
 	if (stack != THREAD_STACK)
 		error = pthread_attr_setstacksize(&attr, stack);
 	sigfillset(&all);
-	sigdelset(&all, SIGBUS); /* see db_torn.c */
+	sigdelset(&all, SIGBUS); /* see db_log.c */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	if (error == 0)
 		error = pthread_create(thread, &attr, thread_main, arg);

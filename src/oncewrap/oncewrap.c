@@ -366,7 +366,7 @@ block_signals(sigset_t *taken)
 	sigset_t all;
 
 	sigfillset(&all);
-	sigdelset(&all, SIGBUS); /* see db_torn.c */
+	sigdelset(&all, SIGBUS); /* see db_log.c */
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	sigemptyset(taken);
 	sigaddset(taken, SIGTERM);

@@ -16,7 +16,7 @@
 struct admit_seen {
 	int64_t id;     /* of the key with that identity; 0: there is none */
 	int64_t next;   /* a number for a new key */
-	int64_t recent; /* SQLite's: see store_row.h */
+	int64_t recent; /* SQLite's: see sqlite_write.c */
 	/* whether the caller has as many keys as it may: in progress; with an
 	 * open outcome */
 	bool active, open;

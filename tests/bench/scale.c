@@ -33,10 +33,9 @@
 
 #include "keyname.h"
 #include "schema.h"
-#include "sqlite_tx.h"
 #include "store_expire.h"
 #include "store_impl.h"
-#include "store_kept.h"
+#include "store_body.h"
 
 #define CHECKPOINT (4 * 1024 * 1024) /* as in committer_thread.c */
 

@@ -11,7 +11,7 @@
 #include <sqlite3.h>
 
 #include "life_impl.h"
-#include "store_kept.h"
+#include "store_body.h"
 
 /* The number of a body, from that of its piece; and which pieces are a part. */
 #define NUMBER                                            \

@@ -9,7 +9,7 @@
 #include "conf_fixture.h"
 #include "limit.h"
 #include "resolve.h"
-#include "sqlite.h"
+#include "store_impl.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

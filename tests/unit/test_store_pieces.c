@@ -9,7 +9,7 @@
 
 #include "faulty_vfs.h"
 #include "store_fixture.h"
-#include "store_kept.h"
+#include "store_body.h"
 
 /* A body of so many pieces that it takes a while, and one of a few. */
 #define LONG (32 * 1024 * 1024)

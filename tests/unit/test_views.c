@@ -8,7 +8,7 @@
 #include "limit.h"
 #include "queries.h"
 #include "store_fixture.h"
-#include "store_kept.h"
+#include "store_body.h"
 #include "say.h"
 
 static const char *const settings[] = {

@@ -9,11 +9,6 @@
 #include "words.h"
 #include "db.h"
 
-/* Each frame of the log is a page and a header; so is the file (SQLite's file
- * format, section 4.1). */
-#define WAL_HEADER       32
-#define WAL_FRAME_HEADER 24
-
 struct db_stmt {
 	struct db *db;
 	sqlite3_stmt *stmt;
@@ -62,10 +57,6 @@ sqlite3_file *db_own_file(const struct db *db, int which);
 /* From now on a truncated file that SQLite has mapped does not end the process:
  * see db_is_torn(). */
 void db_survive_torn(void);
-
-/* Turns off triggers and views that other programs may have put into the
- * file. */
-enum rc db_protect(struct db *db);
 
 /* Reports a mistake in the program.  It is no assert in production: that
  * statement fails, and others still work.  Returns RC_INVALID. */

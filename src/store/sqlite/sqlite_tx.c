@@ -9,9 +9,7 @@
 #include "store_impl.h"
 #include "store_admit.h"
 #include "store_body.h"
-#include "store_kept.h"
 #include "store_outcome.h"
-#include "sqlite_tx.h"
 
 static const enum query queries[] = {
 #define X(name) [TX_##name] = QUERY_##name,
@@ -117,13 +115,13 @@ tx_sqlite_erase(struct tx *tx, int64_t id, enum tx_beside what)
 	enum rc rc;
 
 	if (what == TX_PAYLOAD)
-		return store_kept_run(t->db, QUERY_DELETE_PAYLOAD, id);
+		return store_body_run(t->db, QUERY_DELETE_PAYLOAD, id);
 	if (what == TX_REQUEST)
-		return store_kept_delete_request(t->db, id);
+		return store_body_delete_request(t->db, id);
 	if (what == TX_UNFINISHED)
-		return store_kept_delete_pieces(t->db, id);
+		return store_body_delete_pieces(t->db, id);
 	rc = mark_last(t);
-	return rc == RC_OK ? store_kept_delete(t->db, id) : rc;
+	return rc == RC_OK ? store_body_delete_all(t->db, id) : rc;
 }
 
 /* The key names the pieces of a large answer from then on. */
@@ -140,7 +138,7 @@ tx_sqlite_body(struct tx *tx, struct outcome_change *o, bool drop)
 	if (b->stored > 0 && (drop || !c.apart))
 		return store_body_drop(b, db);
 	if (drop || !c.apart)
-		return drop ? store_kept_delete_pieces(db, o->id) : RC_OK;
+		return drop ? store_body_delete_pieces(db, o->id) : RC_OK;
 	rc = store_body_use(b, db);
 	if (rc != RC_OK || b->id == o->id)
 		return rc;
@@ -156,13 +154,13 @@ tx_sqlite_request(struct tx *tx, struct store_admit *p, int64_t id)
 	struct store_body *b = p->body;
 	struct db *db = of_sqlite(tx)->db;
 	struct db_stmt *s;
-	enum rc rc = store_kept_delete_request(db, id);
+	enum rc rc = store_body_delete_request(db, id);
 
 	if (rc == RC_OK && b == NULL)
-		rc = store_kept_room(db, what->body_len);
+		rc = store_body_room(db, what->body_len);
 	if (rc == RC_OK)
 		rc = b != NULL ? store_body_use(b, db)
-			       : store_kept_count(db, (int64_t)p->more);
+			       : store_body_count(db, (int64_t)p->more);
 	if (rc != RC_OK)
 		return rc;
 	s = db_stmt(db, QUERY_REQUEST_NEW);
@@ -195,10 +193,10 @@ tx_sqlite_stored(struct tx *tx, enum tx_stored what, int64_t id, int64_t length,
 	case TX_OWN_ANSWER:
 		return store_read_blob(db, "once_body", id, (size_t)length, to);
 	case TX_ANSWER_PIECES:
-		rc = store_kept_answer(db, id, &pieces);
+		rc = store_body_answer_pieces(db, id, &pieces);
 		break;
 	case TX_REQUEST_BODY:
-		rc = store_kept_find_request(db, id, &(int64_t){ 0 }, &pieces);
+		rc = store_body_find_request(db, id, &(int64_t){ 0 }, &pieces);
 		if (rc == RC_OK && pieces == 0)
 			return store_read_blob(
 			    db, "once_request", id, (size_t)length, to);

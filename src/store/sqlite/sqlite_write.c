@@ -13,10 +13,65 @@
 #include "store_admit.h"
 #include "store_body.h"
 #include "store_impl.h"
-#include "store_kept.h"
 #include "store_outcome.h"
-#include "store_row.h"
-#include "sqlite_tx.h"
+
+/* --- recent keys ---------------------------------------------------------- */
+
+/*
+ * So many of the last keys stay recent, and usually have ended when they no
+ * longer are.  Twice as many may be recent, so that one commit of so many
+ * enters keys in the indexes.
+ */
+#define RECENT 64
+
+/* So many keys are entered by one transaction, because other writes wait for
+ * it.  There are more only if a foreign program has inserted rows. */
+#define RECENT_MOST 4096
+
+/*
+ * Recent keys are the last ones, which are in no index of owners or of age (see
+ * once_meta in schema.sql).  If they are many, enters those that are no longer
+ * recent in the indexes, in the open transaction.  newest: the highest number
+ * of a key; recent: that of once_meta.  RC_CORRUPT and RC_IO: perhaps a row
+ * cannot be read or changed; then the mark stays.
+ */
+static enum rc
+list_keys(struct db *db, int64_t newest, int64_t recent)
+{
+	int64_t end = newest - RECENT;
+	struct db_stmt *s;
+	enum rc rc;
+
+	if (recent > end - RECENT)
+		return RC_OK;
+	s = db_stmt(db, QUERY_RECENT_PART);
+	db_bindf(s, "ii", end, (int64_t)RECENT_MOST);
+	if ((rc = db_onef(s, "i", &end)) != RC_OK)
+		return rc;
+	s = db_stmt(db, QUERY_RECENT_LIST);
+	db_bindf(s, "i", end);
+	if ((rc = db_step_done(s)) != RC_OK)
+		return rc;
+	s = db_stmt(db, QUERY_RECENT_END);
+	db_bindf(s, "i", end);
+	return db_step_done(s);
+}
+
+/* The same; reads both numbers.  New keys do that too, but perhaps there is
+ * none for long. */
+static enum rc
+list_recent(struct db *db)
+{
+	int64_t newest, recent;
+	enum rc rc =
+	    db_onef(db_stmt(db, QUERY_RECENT_NOW), "ii", &newest, &recent);
+
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+	return list_keys(db, newest, recent);
+}
+
+/* --- any transaction ------------------------------------------------------ */
 
 struct tx_write {
 	struct write w;
@@ -34,7 +89,7 @@ tx_write_run(struct write *w, struct db *db, int64_t now)
 
 	sqlite_tx_begin(&t, db, now);
 	if ((x->how & TX_SEARCHES) != 0)
-		rc = store_row_list_recent(db);
+		rc = list_recent(db);
 	if (rc == RC_OK)
 		rc = x->body(&t.tx, x->arg);
 	sqlite_tx_end(&t);
@@ -78,6 +133,15 @@ sqlite_expects_new(const struct store *store)
 	return false;
 }
 
+/* The bytes of the database that are in use. */
+static enum rc
+used_bytes(struct db *db, int64_t *bytes)
+{
+	enum rc rc = db_onef(db_stmt(db, QUERY_STORE_BYTES), "i", bytes);
+
+	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+}
+
 static enum rc
 admit_run(struct write *w, struct db *db, int64_t now)
 {
@@ -87,7 +151,7 @@ admit_run(struct write *w, struct db *db, int64_t now)
 
 	p->spec = 0;
 	if (p->what->max_store != 0)
-		rc = store_used_bytes(db, &p->used);
+		rc = used_bytes(db, &p->used);
 	if (rc != RC_OK)
 		return rc;
 	sqlite_tx_begin(&t, db, now);
@@ -95,7 +159,7 @@ admit_run(struct write *w, struct db *db, int64_t now)
 	rc = store_admit_take(&t.tx, p);
 	sqlite_tx_end(&t);
 	if (rc == RC_OK && p->is_new)
-		rc = store_row_list(db, p->taken.id, p->seen.recent);
+		rc = list_keys(db, p->taken.id, p->seen.recent);
 	w->did |= sqlite_tx_did(&t);
 	return rc;
 }

@@ -384,3 +384,13 @@ sqlite_sharing(struct store *store, struct store_sharer *sharer, bool begins)
 	else
 		share_remove(&store->share, sharer);
 }
+
+/* --- the kind of store ---------------------------------------------------- */
+
+const struct store_ops sqlite_ops = {
+#define X(type, name, parameters, arguments) .name = sqlite_##name,
+	STORE_VALUE_OPS(X) STORE_VOID_OPS(X)
+#undef X
+	    .close = sqlite_close,
+	.outcome_free = sqlite_outcome_free,
+};

@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "db_copy.h"
 #include "dbfile.h"
 #include "store_operator.h"
 #include "store_impl.h"

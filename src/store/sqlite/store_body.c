@@ -6,10 +6,119 @@
 #include <stdlib.h>
 
 #include "fault.h"
+#include "log.h"
 #include "uuid.h"
 #include "store_impl.h"
-#include "store_kept.h"
 #include "store_body.h"
+
+/*
+ * A large transaction that fails for lack of space leaves the log as long as it
+ * grew, and then small ones fail too.  The body needs room in the log and again
+ * in the database, and so does what is in the log already, in the database.
+ */
+enum rc
+store_body_room(struct db *db, size_t body)
+{
+	const uint64_t more = 2 * ((uint64_t)body + body / 8) + WRITE_ROOM;
+
+	if (body < STORE_LARGE || db_log_fits(db, more))
+		return RC_OK;
+	log_event(LOG_ERROR, "store-error", NULL,
+	    LOG_S("database", db_file(db)),
+	    LOG_S("message", "no room for a large body"), LOG_I("bytes", body),
+	    LOG_I("free", db_room(db)));
+	return RC_FULL;
+}
+
+enum rc
+store_body_run(struct db *db, enum query query, int64_t id)
+{
+	struct db_stmt *s = db_stmt(db, query);
+
+	db_bindf(s, "i", id);
+	return db_step_done(s);
+}
+
+enum rc
+store_body_delete_pieces(struct db *db, int64_t id)
+{
+	return store_body_run(db, QUERY_DELETE_PIECES, id);
+}
+
+enum rc
+store_body_answer_pieces(struct db *db, int64_t id, int64_t *pieces)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_ANSWER_PIECES);
+	enum rc rc;
+
+	db_bindf(s, "i", id);
+	rc = db_onef(s, "i", pieces);
+	if (rc != RC_NOTFOUND)
+		return rc;
+	*pieces = id;
+	return RC_OK;
+}
+
+static enum rc
+delete_answer(struct db *db, int64_t id)
+{
+	int64_t pieces;
+	enum rc rc = store_body_answer_pieces(db, id, &pieces);
+
+	if (rc == RC_OK && pieces != id)
+		rc = store_body_run(db, QUERY_DELETE_ANSWER, id);
+	return rc == RC_OK ? store_body_delete_pieces(db, pieces) : rc;
+}
+
+enum rc
+store_body_count(struct db *db, int64_t bytes)
+{
+	return bytes != 0 ? store_body_run(db, QUERY_KEPT_ADD, bytes) : RC_OK;
+}
+
+/* --- requests ------------------------------------------------------------- */
+
+enum rc
+store_body_find_request(
+    struct db *db, int64_t id, int64_t *bytes, int64_t *pieces)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_REQUEST_BYTES);
+
+	db_bindf(s, "i", id);
+	return db_onef(s, "ii", bytes, pieces);
+}
+
+enum rc
+store_body_delete_request(struct db *db, int64_t id)
+{
+	int64_t bytes, pieces;
+	enum rc rc;
+
+	rc = store_body_find_request(db, id, &bytes, &pieces);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? RC_OK : rc;
+	rc = store_body_run(db, QUERY_DELETE_REQUEST, id);
+	if (rc == RC_OK && pieces != 0)
+		rc = store_body_delete_pieces(db, pieces);
+	return rc == RC_OK ? store_body_count(db, -bytes) : rc;
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
+enum rc
+store_body_delete_all(struct db *db, int64_t id)
+{
+	enum rc rc;
+
+	if ((rc = store_body_run(db, QUERY_DELETE_DELIVERED, id)) != RC_OK ||
+	    (rc = store_body_run(db, QUERY_DELETE_BODY, id)) != RC_OK ||
+	    (rc = store_body_run(db, QUERY_DELETE_REFUSED, id)) != RC_OK ||
+	    (rc = delete_answer(db, id)) != RC_OK)
+		return rc;
+	return store_body_delete_request(db, id);
+}
+
+/* --- large bodies: storing ------------------------------------------------ */
 
 void
 store_body_init(
@@ -27,8 +136,6 @@ store_body_init(
 	b->owner = liveness_self(liveness);
 	b->id = -1 - (int64_t)uuid_bits() * 8192 - uuid_bits() % 8192;
 }
-
-/* --- storing -------------------------------------------------------------- */
 
 static enum rc
 body_write_piece(const struct store_body *b, struct db *db, size_t at)
@@ -50,7 +157,7 @@ enum rc
 store_body_begin(const struct store_body *b, struct db *db)
 {
 	struct db_stmt *s;
-	enum rc rc = store_kept_room(db, b->length);
+	enum rc rc = store_body_room(db, b->length);
 
 	if (rc != RC_OK)
 		return rc;
@@ -58,7 +165,7 @@ store_body_begin(const struct store_body *b, struct db *db)
 	db_bindf(s, "iii", b->id, b->owner, (int64_t)b->bytes);
 	rc = db_step_done(s);
 	if (rc == RC_OK)
-		rc = store_kept_count(db, (int64_t)b->bytes);
+		rc = store_body_count(db, (int64_t)b->bytes);
 	return rc == RC_OK ? body_write_piece(b, db, 0) : rc;
 }
 
@@ -71,7 +178,7 @@ body_piece_run(struct write *w, struct db *db, int64_t now)
 	(void)now;
 	if (b->stored == 0)
 		return store_body_begin(b, db);
-	rc = store_kept_room(db, b->length - b->stored);
+	rc = store_body_room(db, b->length - b->stored);
 	return rc == RC_OK ? body_write_piece(b, db, b->stored) : rc;
 }
 
@@ -112,29 +219,29 @@ enum rc
 store_body_use(const struct store_body *b, struct db *db)
 {
 	size_t at = b->stored;
-	enum rc rc = store_kept_room(db, b->length - at);
+	enum rc rc = store_body_room(db, b->length - at);
 
 	if (rc == RC_OK && at == 0)
-		rc = store_kept_delete_pieces(db, b->id);
+		rc = store_body_delete_pieces(db, b->id);
 	for (; rc == RC_OK && at < b->length; at += STORE_PIECE)
 		rc = body_write_piece(b, db, at);
 	if (rc == RC_OK)
 		rc = body_check(b, db);
 	if (rc == RC_OK && b->id < 0)
-		rc = store_kept_run(db, QUERY_STAGE_DELETE, b->id);
+		rc = store_body_run(db, QUERY_STAGE_DELETE, b->id);
 	return rc;
 }
 
-/* --- deleting ------------------------------------------------------------- */
+/* --- large bodies: deleting ----------------------------------------------- */
 
 static enum rc
 body_drop(struct db *db, int64_t id, int64_t bytes)
 {
-	enum rc rc = store_kept_delete_pieces(db, id);
+	enum rc rc = store_body_delete_pieces(db, id);
 
 	if (rc == RC_OK)
-		rc = store_kept_run(db, QUERY_STAGE_DELETE, id);
-	return rc == RC_OK ? store_kept_count(db, -bytes) : rc;
+		rc = store_body_run(db, QUERY_STAGE_DELETE, id);
+	return rc == RC_OK ? store_body_count(db, -bytes) : rc;
 }
 
 enum rc
@@ -178,7 +285,7 @@ store_body_discard(struct store_body *b, struct store *store)
 		free(b);
 }
 
-/* --- recovering ----------------------------------------------------------- */
+/* --- large bodies: recovering --------------------------------------------- */
 
 /* The pieces of the next owner after that one. */
 static enum rc

@@ -1,4 +1,47 @@
 /*
+ * What is stored with a key, in tables beside its row: the body of its response
+ * and its request.
+ *
+ * The body of a response is in the row of its key up to STORE_INLINE bytes.
+ * Larger ones are in once_piece, or in once_body (see schema.sql).
+ */
+#ifndef STORE_BODY_H
+#define STORE_BODY_H
+
+#include "committer.h"
+#include "kept.h"
+#include "record.h"
+#include "store.h"
+
+/* --- in the open transaction ---------------------------------------------- */
+
+/* A body of this size (bytes) is written only if the disk has room. */
+#define STORE_LARGE (64 * 1024)
+
+/* RC_FULL: the disk has no room for a body of that size. */
+enum rc store_body_room(struct db *db, size_t body);
+
+/* Deletes what is stored with a key: the bodies, the request, the answer that
+ * was not accepted and the delivered effects; or one of these. */
+enum rc store_body_delete_all(struct db *db, int64_t id);
+enum rc store_body_delete_pieces(struct db *db, int64_t id);
+/* Bytes and pieces of the request of a key; RC_NOTFOUND: none. */
+enum rc store_body_find_request(
+    struct db *db, int64_t id, int64_t *bytes, int64_t *pieces);
+enum rc store_body_delete_request(struct db *db, int64_t id);
+
+/* The number of the pieces of a key's answer. */
+enum rc store_body_answer_pieces(struct db *db, int64_t id, int64_t *pieces);
+
+/* Adds to the bytes of all requests. */
+enum rc store_body_count(struct db *db, int64_t bytes);
+
+/* Runs a statement with one number as its parameter. */
+enum rc store_body_run(struct db *db, enum query query, int64_t id);
+
+/* --- large bodies --------------------------------------------------------- */
+
+/*
  * A large body, of an answer or of a request that is kept.  It is stored in
  * pieces, each in a transaction together with other writes, so that these do
  * not wait for all of it.  The transaction that completes or makes the key
@@ -10,12 +53,6 @@
  * pieces of each body have a number of their own.  So two processes that settle
  * one key at the same time do not mix their pieces.
  */
-#ifndef STORE_BODY_H
-#define STORE_BODY_H
-
-#include "store.h"
-#include "committer.h"
-
 struct store_body {
 	struct write w; /* stores a piece, or deletes all */
 	const void *data;

@@ -8,11 +8,21 @@
 #include "identity.h"
 #include "liveness.h"
 #include "lock.h"
+#include "share.h"
 #include "store.h"
 #include "store_guard.h"
-#include "store_outbox.h"
-#include "sqlite.h"
-#include "share.h"
+#include "store_ops.h"
+#include "tx.h"
+
+/* The functions of the store on SQLite, by their names in store_ops.h. */
+extern const struct store_ops sqlite_ops;
+
+#define X(type, name, parameters, arguments) type sqlite_##name parameters;
+STORE_VALUE_OPS(X)
+STORE_VOID_OPS(X)
+#undef X
+void sqlite_close(struct store *store);
+void sqlite_outcome_free(struct store_outcome *outcome);
 
 struct store_reader {
 	struct db *db;
@@ -91,5 +101,27 @@ enum rc store_clock_touch(struct store *store);
 
 /* store_owner_is_dead() */
 bool store_is_dead(struct store *store, int64_t owner);
+
+/* --- transactions of tx.h ------------------------------------------------- */
+
+/* Statements that wait for tx_result(), at most. */
+#define SQLITE_TX_QUEUE 8
+
+struct sqlite_tx {
+	struct tx tx;
+	struct db *db;
+	struct db_stmt *queue[SQLITE_TX_QUEUE], *now;
+	unsigned first, n;
+	bool marked; /* the highest number of a key is noted */
+};
+
+/* In the open transaction of db; now: store time, of one that writes. */
+void sqlite_tx_begin(struct sqlite_tx *t, struct db *db, int64_t now);
+
+/* Ends the statement that was read last, not the transaction. */
+void sqlite_tx_end(struct sqlite_tx *t);
+
+/* What it did, as flags of struct write. */
+unsigned sqlite_tx_did(const struct sqlite_tx *t);
 
 #endif

@@ -14,9 +14,8 @@
 #include "log.h"
 #include "metrics.h"
 #include "kept.h"
+#include "rows.h"
 #include "store_impl.h"
-#include "store_kept.h"
-#include "store_row.h"
 
 /*
  * Caches (KiB).  Usually one thread at a time looks up keys, and so one reader,
@@ -180,6 +179,8 @@ store_reader_after(struct store *store, struct store_reader *reader, enum rc rc)
 	return rc;
 }
 
+/* --- bodies --------------------------------------------------------------- */
+
 /* Reads all of one row, at most *left bytes, and subtracts its bytes from
  * *left. */
 static enum rc
@@ -239,6 +240,33 @@ store_read_pieces(struct db *db, int64_t id, size_t length, struct spool *body)
 	return rc;
 }
 
+/* --- lookups -------------------------------------------------------------- */
+
+/*
+ * Finds the record of an identity.  RC_OK, RC_NOTFOUND, or the reason why the
+ * record cannot be read.  The record has no copy of the identity.  The
+ * statement stays at the row; the caller resets it in any case.
+ */
+static enum rc
+find(struct db *db, const struct store_identity *identity, int64_t number,
+    struct record *r, struct db_stmt **s)
+{
+	enum rc rc;
+
+	*s = db_stmt(db, QUERY_FIND);
+	db_bindf(
+	    *s, "sssi", identity->key, identity->path, identity->scope, number);
+	rc = db_step_row(*s);
+	if (rc != RC_OK)
+		return rc;
+	memset(r, 0, sizeof(*r));
+	rc = rows_record_end(
+	    r, false, db_members(*s, rows_record, rows_nrecord, r));
+	if (rc == RC_CORRUPT)
+		rows_bad(db_file(db), "once_key", r->id);
+	return rc;
+}
+
 enum rc
 sqlite_lookup(struct store *store, const struct store_identity *identity,
     struct record *r, struct store_inline_answer *small)
@@ -251,7 +279,7 @@ sqlite_lookup(struct store *store, const struct store_identity *identity,
 	memset(r, 0, sizeof(*r));
 	rc = take(store, true, &reader);
 	if (rc == RC_OK) {
-		rc = store_row_step(reader->db, identity,
+		rc = find(reader->db, identity,
 		    identity_number(&store->seed, identity), r, &s);
 		if (rc == RC_OK && small != NULL && r->kept &&
 		    db_members(s, kept_head, kept_nhead, &h) == RC_OK)
@@ -266,5 +294,68 @@ sqlite_lookup(struct store *store, const struct store_identity *identity,
 		record_check(r);
 	else
 		record_free(r);
+	return rc;
+}
+
+/* --- a walk along an index ------------------------------------------------ */
+
+/*
+ * The entries of the index are a number, a state and the number of a row.  A
+ * row whose state is no word of ours ends the walk: doctor names it.
+ */
+
+static const char *
+state_name(const struct store_walk *w)
+{
+	return w->effects ? effect_state_name((enum effect_state)w->state)
+			  : record_state_name((enum record_state)w->state);
+}
+
+static void
+count(struct store_walk *w)
+{
+	if (w->effects) {
+		w->sum.delivered += w->state == EFFECT_DELIVERED;
+		return;
+	}
+	w->sum.completed += w->state == RECORD_COMPLETED;
+	w->sum.failed_retryable += w->state == RECORD_FAILED_RETRYABLE;
+	w->sum.expired += w->state == RECORD_EXPIRED;
+}
+
+static enum rc
+walk(struct db *db, struct store_walk *w, int n)
+{
+	bool (*const parse)(const char *, int *) =
+	    w->effects ? rows_effect_state : rows_state;
+	struct db_stmt *s =
+	    db_stmt(db, w->effects ? QUERY_TALLY_EFFECTS : QUERY_TALLY);
+	const char *word;
+	enum rc rc = RC_OK;
+
+	db_bindf(s, "isid", w->at, state_name(w), w->id, n);
+	for (; n > 0 && rc == RC_OK; n--) {
+		if ((rc = db_step_row(s)) != RC_OK)
+			break;
+		rc = db_rowf(s, "ipi", &w->at, &word, &w->id);
+		if (rc == RC_OK && (word == NULL || !parse(word, &w->state)))
+			rc = RC_CORRUPT;
+		if (rc == RC_OK)
+			count(w);
+	}
+	db_reset(s);
+	return rc;
+}
+
+enum rc
+sqlite_walk(struct store *store, struct store_walk *w, int n)
+{
+	struct store_reader *reader;
+	enum rc rc = store_reader_take(store, &reader);
+
+	if (rc != RC_OK)
+		return rc;
+	rc = walk(reader->db, w, n);
+	store_reader_give(store, reader);
 	return rc;
 }

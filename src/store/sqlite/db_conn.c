@@ -1,11 +1,8 @@
 /*
- * SQLite: connections, transactions, and the write-ahead log.  Code here does
- * not know what the tables mean.
+ * SQLite: connections and transactions.  Code here does not know what the
+ * tables mean.
  */
 #include "config.h"
-
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include <assert.h>
 #include <pthread.h>
@@ -98,6 +95,41 @@ on_commit(void *arg, sqlite3 *handle, const char *name, int frames)
 	return SQLITE_OK;
 }
 
+static enum rc
+db_config(struct db *db, int option, int on)
+{
+	int code = sqlite3_db_config(db->handle, option, on, NULL);
+
+	return code == SQLITE_OK ? RC_OK : db_fail(db, code, "db_config");
+}
+
+/*
+ * Triggers and views of the file run with the rights of the connection that
+ * meets them, and every program that may write the file may create some.  (TEMP
+ * triggers, as in checks.sql, belong to the connection and still run.)
+ */
+static enum rc
+protect(struct db *db)
+{
+	enum rc rc;
+
+	if ((rc = db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)) == RC_OK &&
+	    (rc = db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0)) == RC_OK &&
+	    (rc = db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1)) == RC_OK)
+		rc = db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0);
+	return rc;
+}
+
+enum rc
+db_use_views(struct db *db)
+{
+	enum rc rc;
+
+	if ((rc = db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)) == RC_OK)
+		rc = db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 1);
+	return rc;
+}
+
 /*
  * SQLite counts its memory under a lock around each allocation, for all
  * connections, and this program never reads the count.  If SQLite is already
@@ -151,7 +183,7 @@ db_open(struct db **out, const char *file, int64_t busy_timeout)
 	sqlite3_extended_result_codes(db->handle, 1);
 	sqlite3_busy_handler(db->handle, on_busy, db);
 	sqlite3_wal_hook(db->handle, on_commit, db);
-	return db_protect(db);
+	return protect(db);
 }
 
 void
@@ -169,6 +201,12 @@ db_close(struct db *db)
 	assert(code == SQLITE_OK); /* all statements and blobs are closed */
 	(void)code;
 	free(db);
+}
+
+void
+db_keep_log(struct db *db)
+{
+	(void)db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1);
 }
 
 const char *
@@ -409,54 +447,6 @@ db_rollback(struct db *db)
 		(void)step_tx(db, DB_ROLLBACK);
 }
 
-enum rc
-db_sync_foreign_commits(struct db *db)
-{
-	sqlite3_file *file;
-	int code = SQLITE_OK;
-
-	if (db->full &&
-	    (file = db_own_file(db, SQLITE_FCNTL_FILE_POINTER)) != NULL)
-		code = file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
-	return code == SQLITE_OK ? RC_OK : db_fail(db, code, "sync");
-}
-
-uint64_t
-db_wal_bytes(const struct db *db)
-{
-	if (db->wal_frames == 0)
-		return 0;
-	return WAL_HEADER +
-	    (uint64_t)db->wal_frames *
-	    (uint64_t)(WAL_FRAME_HEADER + db->page_size);
-}
-
-uint64_t
-db_room(const struct db *db)
-{
-	struct statvfs fs;
-
-	if (statvfs(db_file(db), &fs) == -1)
-		return UINT64_MAX;
-	return (uint64_t)fs.f_bavail * fs.f_frsize;
-}
-
-bool
-db_log_fits(const struct db *db, uint64_t more)
-{
-	const uint64_t room = db_room(db), used = db_wal_bytes(db);
-	const char *log =
-	    sqlite3_filename_wal(sqlite3_db_filename(db->handle, "main"));
-	uint64_t spare = 0; /* left in the file from a longer log */
-	struct stat st;
-
-	if (room >= used + more)
-		return true;
-	if (stat(log, &st) == 0 && (uint64_t)st.st_size > used)
-		spare = (uint64_t)st.st_size - used;
-	return room >= used && room + spare >= used + more;
-}
-
 int64_t
 db_changes(const struct db *db)
 {
@@ -467,20 +457,4 @@ uint64_t
 db_commits(const struct db *db)
 {
 	return db->commits;
-}
-
-enum rc
-db_checkpoint(struct db *db, bool truncate)
-{
-	int64_t patience = db->busy_timeout;
-	int code, frames = -1, moved = -1;
-
-	db->busy_timeout = 0;
-	code = sqlite3_wal_checkpoint_v2(db->handle, "main",
-	    truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE,
-	    &frames, &moved);
-	db->busy_timeout = patience;
-	if ((code == SQLITE_OK || code == SQLITE_BUSY) && frames >= 0)
-		db->wal_frames = frames;
-	return code == SQLITE_OK ? RC_OK : db_fail(db, code, "checkpoint");
 }
