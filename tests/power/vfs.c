@@ -24,6 +24,7 @@ struct file {
 	sqlite3_file base;
 	int number;         /* in the trace, or -1: not recorded */
 	bool recorded;      /* of the directory */
+	bool log;
 	sqlite3_file *real; /* behind this struct */
 };
 
@@ -43,7 +44,7 @@ static bool directory_opened;
 static pthread_mutex_t fault_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct vfs_fault fault;
 static bool armed, struck;
-static unsigned calls[VFS_NCALLS];
+static unsigned calls[VFS_NCALLS], log_syncs;
 
 static atomic_bool within, spared, short_calls, lies;
 
@@ -82,6 +83,14 @@ strikes(enum vfs_call call)
 	}
 	pthread_mutex_unlock(&fault_mutex);
 	return code;
+}
+
+static void
+count_log_sync(void)
+{
+	pthread_mutex_lock(&fault_mutex);
+	log_syncs++;
+	pthread_mutex_unlock(&fault_mutex);
 }
 
 static int
@@ -150,6 +159,17 @@ vfs_calls(enum vfs_call call)
 	return n;
 }
 
+unsigned
+vfs_log_syncs(void)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&fault_mutex);
+	n = log_syncs;
+	pthread_mutex_unlock(&fault_mutex);
+	return n;
+}
+
 void
 vfs_set_lies(bool yes)
 {
@@ -213,18 +233,27 @@ record_file(const char *name)
 }
 
 void
+vfs_watch(const char *dir)
+{
+	pthread_mutex_lock(&mutex);
+	assert(trace == NULL);
+	snprintf(directory, sizeof(directory), "%s", dir);
+	pthread_mutex_lock(&fault_mutex);
+	memset(calls, 0, sizeof(calls));
+	log_syncs = 0;
+	pthread_mutex_unlock(&fault_mutex);
+	pthread_mutex_unlock(&mutex);
+}
+
+void
 vfs_record(const char *dir)
 {
 	struct dirent *e;
 	DIR *d;
 
 	pthread_mutex_lock(&mutex);
-	assert(trace == NULL);
+	vfs_watch(dir);
 	trace = disk_trace_new();
-	snprintf(directory, sizeof(directory), "%s", dir);
-	pthread_mutex_lock(&fault_mutex);
-	memset(calls, 0, sizeof(calls));
-	pthread_mutex_unlock(&fault_mutex);
 	d = opendir(dir);
 	if (d == NULL)
 		abort();
@@ -386,6 +415,8 @@ file_sync(sqlite3_file *base, int flags)
 	if (!f->recorded || atomic_load(&lies))
 		return SQLITE_OK;
 	pthread_mutex_lock(&mutex);
+	if (f->log)
+		count_log_sync();
 	code = strikes(VFS_SYNC);
 	if (code != SQLITE_OK)
 		record(f, DISK_SYNC_LOST, 0, NULL, 0);
@@ -554,6 +585,9 @@ vfs_open(sqlite3_vfs *v, const char *path, sqlite3_file *base, int flags,
 		f->base.pMethods = &methods;
 	if (code == SQLITE_OK && name != NULL) {
 		f->recorded = true;
+		f->log = (flags & SQLITE_OPEN_WAL) != 0;
+	}
+	if (f->recorded && trace != NULL) {
 		f->number = disk_trace_find(trace, name);
 		if (f->number < 0) {
 			note(DISK_CREATE, 0, name, 0, NULL, 0);
@@ -578,7 +612,8 @@ vfs_delete(sqlite3_vfs *v, const char *path, int sync_directory)
 	if (code != SQLITE_OK)
 		return done(code);
 	code = real_vfs->xDelete(real_vfs, path, sync_directory);
-	if (code == SQLITE_OK && disk_trace_find(trace, name) >= 0)
+	if (code == SQLITE_OK && trace != NULL &&
+	    disk_trace_find(trace, name) >= 0)
 		note(DISK_DELETE, 0, name, 0, NULL, 0);
 	record_names();
 	return done(code);

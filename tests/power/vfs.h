@@ -1,6 +1,7 @@
 /*
  * A VFS between SQLite and the system's: it records what is done to the files
- * of one directory, and makes calls fail.
+ * of one directory, and makes calls fail.  Also for unit tests, which include it
+ * before store_fixture.h.
  */
 #ifndef VFS_H
 #define VFS_H
@@ -49,7 +50,10 @@ void vfs_base(char *dir, size_t size);
  */
 void vfs_record(const char *dir);
 
-/* Ends it; the caller frees the trace. */
+/* The same, and nothing is recorded: calls are counted, and can fail. */
+void vfs_watch(const char *dir);
+
+/* Ends either; the caller frees the trace (NULL after vfs_watch()). */
 struct disk_trace *vfs_record_end(void);
 
 /* A copy of the trace so far, for the caller to free; and its length. */
@@ -82,8 +86,9 @@ void vfs_spare_memory(bool yes);
 /* Whether this allocation is to fail; counts it. */
 bool vfs_no_memory(enum vfs_call);
 
-/* Calls since vfs_record(). */
+/* Calls since vfs_record() or vfs_watch(); and syncs of the log alone. */
 unsigned vfs_calls(enum vfs_call);
+unsigned vfs_log_syncs(void);
 
 /* A sync does nothing, and says that it was done. */
 void vfs_set_lies(bool);

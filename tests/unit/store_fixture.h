@@ -137,6 +137,9 @@ setup_dir(void **state)
 	snprintf(dir, sizeof(dir), "/tmp/oncewrap-store-XXXXXX");
 	if (mkdtemp(dir) == NULL)
 		return -1;
+#ifdef VFS_H
+	vfs_watch(dir);
+#endif
 	snprintf(file, sizeof(file), "%s/db", dir);
 	if (is_postgresql()) {
 		snprintf(
@@ -188,6 +191,9 @@ static UNUSED int
 teardown(void **state)
 {
 	(void)state;
+#ifdef VFS_H
+	(void)vfs_record_end();
+#endif
 	store_close(store);
 	store = NULL;
 	empty_files();

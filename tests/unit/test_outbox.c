@@ -7,7 +7,7 @@
 #include "config.h"
 
 #include "conf_fixture.h"
-#include "faulty_vfs.h"
+#include "../power/vfs.h"
 #include "outbox.h"
 #include "run.h"
 #include "store_fixture.h"
@@ -30,7 +30,6 @@ setup_box(void **state)
 static int
 teardown_box(void **state)
 {
-	faulty_heal();
 	outbox_free(box);
 	conf_unref(conf);
 	return teardown(state);
@@ -208,42 +207,23 @@ CASE(the_last_failure_gives_up)
 
 /* --- a disk that fails -------------------------------------------------- */
 
-CASE(a_try_makes_durable_what_came_with_it)
-{
-	struct effect *e;
-	int log, base;
-
-	configure(MAIL);
-	emit("mail");
-	log = atomic_load(&faulty_syncs_seen);
-	base = atomic_load(&faulty_base_syncs_seen);
-	e = take("mail");
-	assert_true(atomic_load(&faulty_syncs_seen) > log);
-	assert_true(atomic_load(&faulty_base_syncs_seen) > base);
-	try_it(e);
-}
+static const struct vfs_fault sync_fails = {
+	.call = VFS_SYNC, .nth = 1, .code = SQLITE_IOERR_FSYNC
+};
 
 CASE(a_try_that_cannot_be_made_durable_is_none)
 {
-	atomic_int *const faults[] = { &faulty_base_syncs, &faulty_syncs };
 	struct effect *e;
 	void *item;
-	size_t i;
 
 	configure(MAIL);
-	for (i = 0; i < COUNT(faults); i++) {
-		emit("mail");
-		atomic_store(faults[i], 1);
-		assert_int_equal(look(&item), RC_IO);
-		assert_int_equal(
-		    number("sum(owner IS NOT NULL OR attempts > 1)"), 0);
-		e = take("mail");
-		assert_int_equal(e->attempts, 1);
-		try_it(e);
-		assert_int_equal(
-		    number("count(*) FILTER (WHERE state = 'delivered')"),
-		    (int64_t)i + 1);
-	}
+	emit("mail");
+	vfs_break(&sync_fails);
+	assert_int_equal(look(&item), RC_IO);
+	e = take("mail");
+	assert_int_equal(e->attempts, 1);
+	try_it(e);
+	assert_int_equal(number("state = 'delivered'"), 1);
 }
 
 CASE(an_end_that_cannot_be_recorded_is_recorded_later)
@@ -253,8 +233,9 @@ CASE(an_end_that_cannot_be_recorded_is_recorded_later)
 	configure(MAIL);
 	emit("mail");
 	e = take("mail");
-	atomic_store(&faulty_syncs, 3);
+	vfs_break(&sync_fails);
 	try_it(e);
+	assert_true(vfs_struck());
 	assert_int_equal(number("state = 'delivered'"), 1);
 }
 
@@ -262,9 +243,8 @@ static int
 begin_group(void **state)
 {
 	(void)state;
-	if (faulty_register() != 0 || run_init() != RC_OK)
-		return -1;
-	return 0;
+	vfs_install();
+	return run_init() == RC_OK ? 0 : -1;
 }
 
 GROUP(begin_group, NULL)

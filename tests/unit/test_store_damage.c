@@ -10,7 +10,7 @@
 #include "buf.h"
 #include "limit.h"
 #include "metrics.h"
-#include "faulty_vfs.h"
+#include "../power/vfs.h"
 #include "store_fixture.h"
 
 #define PAGE 1024
@@ -28,7 +28,7 @@ static int64_t first;             /* the numbers of the keys begin after that */
 static unsigned char whole[PAGE]; /* the page before the damage, */
 static off_t place;               /* and where it is */
 
-enum damage { DAMAGED_LEAF, LOST_OVERFLOW, UNREADABLE_LEAF, DAMAGES };
+enum damage { DAMAGED_LEAF, LOST_OVERFLOW, DAMAGES };
 
 static size_t
 read_varint(const unsigned char *p, int64_t *out)
@@ -93,9 +93,6 @@ damage_row(int64_t id, enum damage damage)
 		assert_in_range(pointer, 1, PAGE - 4);
 		page[pointer] = 0x7f;
 		break;
-	case UNREADABLE_LEAF:
-		atomic_store(&faulty_page, at);
-		break;
 	case DAMAGES:
 		fail();
 	}
@@ -152,7 +149,6 @@ mend_page(void)
 	assert_int_not_equal(fd, -1);
 	assert_int_equal(pwrite(fd, whole, PAGE, place), PAGE);
 	close(fd);
-	faulty_heal();
 }
 
 static enum rc
@@ -293,6 +289,15 @@ STORE_TEST(rows_in_a_bad_shape_are_listed)
 	}
 }
 
+static void
+refuse_writes(void)
+{
+	vfs_break(&(struct vfs_fault){ .call = VFS_WRITE,
+	    .nth = 1,
+	    .code = SQLITE_READONLY,
+	    .lasting = true });
+}
+
 /* The disk may refuse them all, and then says nothing about a row. */
 STORE_TEST(a_failing_write_makes_no_row_bad)
 {
@@ -306,7 +311,7 @@ STORE_TEST(a_failing_write_makes_no_row_bad)
 
 	complete_many("a", 1);
 	store_close(store);
-	atomic_store(&faulty_readonly, 1);
+	refuse_writes();
 	o.create = false;
 	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
 	before = bad_rows();
@@ -314,7 +319,7 @@ STORE_TEST(a_failing_write_makes_no_row_bad)
 	    store_reserve(store, &r, &lease, &d, &found), RC_READONLY);
 	assert_int_equal(bad_rows(), before);
 	store_close(store);
-	faulty_heal();
+	vfs_repair();
 	store = open_store();
 	complete_many("b", 1);
 }
@@ -327,10 +332,10 @@ STORE_TEST(a_store_that_refuses_writes_is_not_started)
 
 	store_close(store);
 	store = NULL;
-	atomic_store(&faulty_readonly, 1);
+	refuse_writes();
 	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_READONLY);
 	assert_non_null(strstr(err, "a file may not be written"));
-	faulty_heal();
+	vfs_repair();
 	store = open_store();
 }
 
@@ -338,8 +343,7 @@ static int
 begin_group(void **state)
 {
 	(void)state;
-	if (faulty_register() != 0)
-		return -1;
+	vfs_install();
 	return 0;
 }
 

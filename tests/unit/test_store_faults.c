@@ -1,10 +1,10 @@
 /*
- * store: what goes wrong around it.  Killed processes, locks of others, disks
- * that are full or fail, readers that never end, files that are not ours.
+ * store: what goes wrong around it.  Killed processes, locks of others, files
+ * that are not ours, rows that make no sense.  Disks that are full or fail are
+ * in tests/power/faults.c and tests/system/test_store.py.
  */
 #include "config.h"
 
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -16,15 +16,7 @@
 #define PATIENCE 1000
 
 #include "clock.h"
-#include "faulty_vfs.h"
 #include "store_fixture.h"
-
-static int
-teardown_heal(void **state)
-{
-	faulty_heal();
-	return teardown(state);
-}
 
 /* Until it is in that state, or ten seconds. */
 static bool
@@ -100,45 +92,6 @@ child_with_leases(char name, int n, struct store_lease *lease)
 	return pid;
 }
 
-DIR_TEST(a_killed_process_leaves_unknown)
-{
-	struct store_change change;
-	struct store_lease lease;
-	struct store_cursor *c;
-	struct store_filter f = { .key = "a0" };
-	struct record row;
-	pid_t pid;
-	int n;
-
-	pid = child_with_leases('a', 1, &lease);
-	store = open_store();
-	assert_int_equal(state_of("a0"), RECORD_IN_PROGRESS);
-	assert_int_equal(sweep(store), 0); /* it lives */
-	assert_int_equal(decision_for("a0"), DECIDE_BUSY);
-	kill_and_wait(pid);
-	assert_int_equal(decision_for("a0"), DECIDE_BUSY); /* not yet swept */
-
-	assert_int_equal(store_recover(store, 1, &change, &n), RC_OK);
-	assert_int_equal(n, 1);
-	assert_int_equal(change.id, lease.id);
-	assert_string_equal(change.scope, "alice");
-	assert_string_equal(change.path, "/payments");
-	assert_string_equal(change.key, "a0");
-	assert_int_equal(change.from, RECORD_IN_PROGRESS);
-	assert_int_equal(change.to, RECORD_UNKNOWN);
-	store_changes_free(&change, n);
-
-	assert_int_equal(decision_for("a0"), DECIDE_UNKNOWN);
-	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_LOST);
-	assert_int_equal(store_list(store, &f, &c), RC_OK);
-	assert_int_equal(store_list_next(c, &row), RC_OK);
-	assert_string_equal(row.last_error, "oncewrap was lost");
-	assert_int_equal(row.locked_until, 0);
-	record_free(&row);
-	store_list_free(c);
-	assert_int_equal(sweep(store), 0);
-}
-
 DIR_TEST(a_sweep_is_bounded_and_spares_the_living)
 {
 	struct store_change changes[4];
@@ -187,30 +140,6 @@ DIR_TEST(without_the_lock_file_no_owner_is_settled)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
 				    "WHERE state = 'in_progress'"),
 	    1);
-}
-
-/* Without it no process could see that the lease is held. */
-STORE_TEST(without_the_lock_file_nothing_is_reserved)
-{
-	char lock[128], aside[140];
-
-	snprintf(lock, sizeof(lock), "%s-lock", file);
-	snprintf(aside, sizeof(aside), "%s-aside", lock);
-	assert_int_equal(rename(lock, aside), 0);
-	assert_int_equal(reserve_fails("k"), RC_REPLACED);
-	assert_int_equal(rename(aside, lock), 0);
-	reserve("k");
-}
-
-STORE_TEST(without_the_database_nothing_is_reserved)
-{
-	char aside[128];
-
-	snprintf(aside, sizeof(aside), "%s-aside", file);
-	assert_int_equal(rename(file, aside), 0);
-	assert_int_equal(reserve_fails("k"), RC_REPLACED);
-	assert_int_equal(rename(aside, file), 0);
-	reserve("k");
 }
 
 /* By another name of its folder the database is the same, and so is its lock
@@ -365,123 +294,6 @@ STORE_TEST(a_settlement_is_tried_once_more_at_the_end)
 	assert_int_equal(state_of("b"), RECORD_UNKNOWN);
 }
 
-/* --- the disk ----------------------------------------------------------- */
-
-/* What would be found after a crash now: copies the files, through another
- * process, for to close one here drops SQLite's locks. */
-static void
-crash(void)
-{
-	char command[400];
-
-	snprintf(command, sizeof(command), "cp %s %s/c && cp %s-wal %s/c-wal",
-	    file, dir, file, dir);
-	assert_int_equal(system(command), 0);
-}
-
-static void
-open_the_crashed(struct store **old)
-{
-	struct store_options o = options();
-	char err[256], name[128];
-
-	snprintf(name, sizeof(name), "%s/c", dir);
-	o.database = name;
-	*old = store;
-	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
-}
-
-#define TEST_DISK(name) TEST_WITH(name, setup_synced, teardown_heal)
-
-/* That the tests below test something. */
-TEST_DISK(a_failed_commit_comes_back_if_nothing_is_done)
-{
-	sqlite3 *db = raw_open(file);
-	struct store *old;
-
-	raw_run(db, "PRAGMA synchronous = FULL");
-	raw_run(db, "UPDATE once_clock SET last = last + 1"); /* begins a log */
-	atomic_store(&faulty_syncs, 1);
-	assert_int_equal(sqlite3_exec(db, "UPDATE once_meta SET last_id = 77",
-			     NULL, NULL, NULL),
-	    SQLITE_IOERR);
-	assert_int_equal(raw_number("SELECT last_id FROM once_meta"), 0);
-	crash();
-	open_the_crashed(&old);
-	snprintf(file, sizeof(file), "%s/c", dir);
-	assert_int_equal(raw_number("SELECT last_id FROM once_meta"), 77);
-	store_close(old);
-	sqlite3_close(db);
-}
-
-TEST_DISK(a_reservation_that_failed_does_not_come_back)
-{
-	struct store_reservation r = reservation("k");
-	struct store_lease lease;
-	struct record found;
-	struct store *old;
-	enum decision d;
-
-	reserve("before");
-	atomic_store(&faulty_syncs, 1);
-	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_IO);
-	assert_int_equal(state_of("k"), RECORD_NONE);
-	crash();
-	open_the_crashed(&old);
-	assert_int_equal(state_of("before"), RECORD_IN_PROGRESS);
-	assert_int_equal(state_of("k"), RECORD_NONE);
-	store_close(old);
-}
-
-/* If the disk fails for good, what comes back is not free. */
-TEST_DISK(a_reservation_that_comes_back_is_unknown)
-{
-	struct store_reservation r = reservation("k");
-	struct store_lease lease;
-	struct record found;
-	struct store *old;
-	int64_t begin = clock_mono();
-	enum decision d;
-
-	atomic_store(&faulty_syncs, -1);
-	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_IO);
-	assert_true(clock_mono() - begin >= PATIENCE);
-	crash();
-	faulty_heal();
-	open_the_crashed(&old);
-	if (state_of("k") != RECORD_NONE) {
-		assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
-		assert_int_equal(sweep(store), 1);
-		assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
-	}
-	store_close(old);
-}
-
-TEST_DISK(a_settlement_outlasts_a_failing_disk)
-{
-	static const size_t lengths[] = { 70000, 700000 };
-	const char *const keys[] = { "small", "large" };
-	struct store_outcome *s;
-	struct store_lease lease;
-	int seen;
-
-	for (size_t i = 0; i < COUNT(lengths); i++) {
-		lease = reserve(keys[i]);
-		s = outcome(RECORD_COMPLETED);
-		give_body(s, lengths[i]);
-		seen = atomic_load(&faulty_syncs_seen);
-		atomic_store(&faulty_syncs, -1);
-		assert_int_equal(finish(&lease, s), RC_PENDING);
-		assert_int_equal(state_of(keys[i]), RECORD_IN_PROGRESS);
-		assert_int_equal(reserve_fails("other"), RC_UNRECORDED);
-		seen = atomic_load(&faulty_syncs_seen) - seen;
-		faulty_heal();
-		assert_true(becomes(keys[i], RECORD_COMPLETED));
-		assert_true(answer_is(lease.id, lengths[i]));
-		assert_true(seen < 200); /* it did not try without pause */
-	}
-}
-
 static long
 wal_size(void)
 {
@@ -492,23 +304,6 @@ wal_size(void)
 	return stat(name, &st) == 0 ? (long)st.st_size : 0;
 }
 
-TEST_DISK(on_a_full_disk_nothing_is_reserved)
-{
-	struct store_reservation r = reservation("k");
-	struct store_lease lease;
-	struct record found;
-	enum decision d;
-
-	raw("PRAGMA wal_checkpoint(TRUNCATE)");
-	reserve("before");
-	atomic_store(&faulty_size, wal_size());
-	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_FULL);
-	assert_int_equal(state_of("k"), RECORD_NONE);
-	assert_int_equal(state_of("before"), RECORD_IN_PROGRESS);
-	faulty_heal();
-	assert_int_equal(decision_for("k"), DECIDE_RUN);
-}
-
 struct neighbour {
 	pthread_t thread;
 	const char *key; /* to reserve, or */
@@ -517,148 +312,7 @@ struct neighbour {
 	enum rc rc;
 };
 
-static void *
-be_neighbour(void *arg)
-{
-	struct neighbour *me = arg;
-	struct store_reservation r;
-	struct store_lease lease;
-	struct record found;
-	struct store_finished done;
-	enum decision d;
-
-	if (me->outcome != NULL) {
-		me->rc =
-		    store_finish(store, me->lease, HOUR, &me->outcome, &done);
-		store_outcome_free(me->outcome);
-		return NULL;
-	}
-	r = reservation(me->key);
-	me->rc = store_reserve(store, &r, &lease, &d, &found);
-	return NULL;
-}
-
-/*
- * All wait for the lock, so that they become one group.  What is too large for
- * the disk takes none of the others with it.
- */
-TEST_DISK(one_s_failure_stays_its_own)
-{
-	static const char *const keys[] = { "a", "b", NULL, "c", "d" };
-	struct store_lease lease = reserve("large");
-	struct neighbour n[COUNT(keys)];
-	sqlite3 *other = raw_open(file);
-	size_t i;
-
-	memset(n, 0, sizeof(n));
-	/* nor does it fit into a log that begins again */
-	raw_run(other, "PRAGMA wal_checkpoint(TRUNCATE)");
-	raw_run(other, "BEGIN IMMEDIATE");
-	atomic_store(&faulty_size, wal_size() + 40000);
-	for (i = 0; i < COUNT(keys); i++) {
-		n[i].key = keys[i];
-		if (keys[i] == NULL) {
-			n[i].lease = &lease;
-			n[i].outcome = outcome(RECORD_COMPLETED);
-			give_body(n[i].outcome, 60000);
-		}
-		assert_int_equal(
-		    pthread_create(&n[i].thread, NULL, be_neighbour, &n[i]), 0);
-	}
-	nothing_settles();
-	raw_run(other, "ROLLBACK");
-	for (i = 0; i < COUNT(keys); i++)
-		pthread_join(n[i].thread, NULL);
-	for (i = 0; i < COUNT(keys); i++) {
-		assert_int_equal(n[i].rc, RC_OK);
-		if (keys[i] != NULL)
-			assert_int_equal(state_of(keys[i]), RECORD_IN_PROGRESS);
-	}
-	assert_int_equal(decision_for("large"), DECIDE_NOT_KEPT);
-	sqlite3_close(other);
-}
-
-/* A small file system, really full. */
-STORE_TEST(a_large_answer_leaves_room_for_small_ones)
-{
-	struct store_outcome *s;
-	struct store_lease large, small;
-	char place[80];
-
-	snprintf(place, sizeof(place), "%s/small", dir);
-	assert_int_equal(mkdir(place, 0700), 0);
-	if (mount("tmpfs", place, "tmpfs", 0, "size=8m") == -1) {
-		rmdir(place);
-		skip();
-	}
-	store_close(store);
-	snprintf(file, sizeof(file), "%s/db", place);
-	store = open_store();
-	large = reserve("large");
-	small = reserve("small");
-	s = outcome(RECORD_COMPLETED);
-	give_body(s, 16 * 1024 * 1024);
-	assert_int_equal(finish(&large, s), RC_OK); /* its caller is answered */
-	s = outcome(RECORD_COMPLETED);
-	give_body(s, 1000);
-	assert_int_equal(finish(&small, s), RC_OK);
-	assert_true(answer_is(small.id, 1000));
-	assert_int_equal(decision_for("new"), DECIDE_RUN);
-	assert_int_equal(decision_for("large"), DECIDE_NOT_KEPT);
-	store_close(store);
-	store = NULL;
-	assert_int_equal(umount2(place, MNT_DETACH), 0);
-	rmdir(place);
-	snprintf(file, sizeof(file), "%s/db", dir);
-}
-
-/* --- a reader that does not end ----------------------------------------- */
-
-STORE_TEST(a_log_too_long_stops_reservations_only)
-{
-	struct store_options o = options();
-	struct store_reservation r = reservation("new");
-	struct store_lease first, lease;
-	sqlite3 *reader = raw_open(file);
-	struct record found;
-	enum decision d;
-	char err[256], key[16];
-	uint64_t generation = 0;
-	int64_t until;
-	enum rc rc;
-	int i;
-
-	store_close(store);
-	o.max_wal = 300 * 1024;
-	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
-	first = reserve("first");
-	raw_run(reader, "BEGIN; SELECT count(*) FROM once_key");
-	for (i = 0, rc = RC_OK; i < 500 && rc == RC_OK; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		r.identity.key = key;
-		rc = store_reserve(store, &r, &lease, &d, &found);
-	}
-	assert_int_equal(rc, RC_LIMIT);
-	assert_true(i > 10);
-	assert_true(wal_size() < 400 * 1024);
-	assert_int_equal(state_of(key), RECORD_NONE);
-	settle(&first, RECORD_COMPLETED);
-	assert_int_equal(reserve_fails("other"), RC_LIMIT);
-
-	raw_run(reader, "COMMIT");
-	until = clock_mono() + 5000;
-	do {
-		store_wait(store, &generation, clock_mono() + 20);
-		rc = store_reserve(store, &r, &lease, &d, &found);
-	} while (rc == RC_LIMIT && clock_mono() < until);
-	assert_int_equal(rc, RC_OK);
-	assert_int_equal(d, DECIDE_RUN);
-	/* begun again at its front, or cut: no longer than it was */
-	assert_true(wal_size() < 400 * 1024);
-	sqlite3_close(reader);
-}
-
-/* Without one, the log is reset again and again. */
+/* Without a reader that does not end, the log is reset again and again. */
 STORE_TEST(the_log_does_not_grow)
 {
 	struct store_outcome *s;
@@ -764,30 +418,6 @@ DIR_TEST(files_that_cannot_be_opened)
 	/* but one that is empty can be made ours */
 	store = open_store();
 	assert_int_equal(decision_for("k"), DECIDE_RUN);
-}
-
-DIR_TEST(a_directory_that_cannot_be_written)
-{
-	struct store_options o = options();
-	char err[256];
-	struct store *s;
-	pid_t pid;
-	int status;
-
-	assert_int_equal(chmod(dir, 0555), 0);
-	pid = fork();
-	if (pid == 0) {
-		be_child();
-		if (geteuid() == 0 && (setgid(65534) || setuid(65534)))
-			_exit(2);
-		_exit(store_open(&s, &o, err, sizeof(err)) == RC_IO &&
-			    strstr(err, file) != NULL
-			? 0
-			: 1);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	chmod(dir, 0700);
-	assert_int_equal(status, 0);
 }
 
 DIR_TEST(files_have_the_mode_asked_for)
@@ -943,8 +573,6 @@ static int
 begin_group(void **state)
 {
 	(void)state;
-	if (faulty_register() != 0)
-		return -1;
 	alarm(300); /* a test that waits for what never comes fails */
 	return 0;
 }

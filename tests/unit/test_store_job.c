@@ -7,7 +7,6 @@
 
 #define PATIENCE 2000
 
-#include "faulty_vfs.h"
 #include "metrics.h"
 #include "store_fixture.h"
 
@@ -348,7 +347,8 @@ STORE_TEST(without_a_request_nothing_is_accepted)
 {
 	struct store_reservation r = reservation("k");
 	struct store_ticket ticket;
-	struct record found;
+	struct store_lease lease;
+	struct record found, job;
 	enum decision d;
 
 	assert_int_equal(
@@ -358,6 +358,11 @@ STORE_TEST(without_a_request_nothing_is_accepted)
 	assert_int_equal(
 	    store_accept(store, &r, QUEUE, &ticket, &d, &found), RC_INVALID);
 	assert_int_equal(state_of("k"), RECORD_NONE);
+	accept_job("k");
+	job = next_job();
+	r.lease = -1;
+	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_INVALID);
+	record_free(&job);
 }
 
 STORE_TEST(a_full_queue_keeps_nothing)
@@ -1045,13 +1050,6 @@ STORE_TEST(the_queue_outlives_the_process)
 
 /* --- trouble ------------------------------------------------------------- */
 
-static int
-teardown_heal(void **state)
-{
-	faulty_heal();
-	return teardown(state);
-}
-
 /* Why it is not accepted. */
 static enum rc
 refused(const char *key, size_t body)
@@ -1070,49 +1068,6 @@ refused(const char *key, size_t body)
 	assert_null(found.fingerprint_spec);
 	free(bytes);
 	return rc;
-}
-
-#define SYNCED(name) TEST_WITH(name, setup_synced, teardown_heal)
-
-SYNCED(what_cannot_be_stored_is_not_accepted)
-{
-	static const size_t bodies[] = { 10, 100000 };
-	size_t i;
-
-	for (i = 0; i < COUNT(bodies); i++) {
-		/* whatever the last failure left to do is done then */
-		accept_job(i == 0 ? "before" : "between");
-		raw("DELETE FROM once_key; DELETE FROM once_request");
-		atomic_store(&faulty_syncs, 1);
-		assert_int_equal(refused("k", bodies[i]), RC_IO);
-		assert_int_equal(state_of("k"), RECORD_NONE);
-		atomic_store(&faulty_size, 1);
-		assert_int_equal(refused("k", bodies[i]), RC_FULL);
-		faulty_heal();
-		assert_int_equal(state_of("k"), RECORD_NONE);
-		assert_int_equal(
-		    raw_number("SELECT count(*) FROM once_request"), 0);
-	}
-	accept_job("k");
-	assert_string_equal(next_key(), "k");
-}
-
-SYNCED(a_start_that_fails_leaves_the_job_in_the_queue)
-{
-	struct store_reservation r = reservation("k");
-	struct store_lease lease;
-	struct record job;
-
-	accept_job("k");
-	job = next_job();
-	atomic_store(&faulty_syncs, 1);
-	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_IO);
-	assert_string_equal(next_key(), "k");
-	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
-	record_free(&job);
-	r.lease = -1;
-	job.id = lease.id;
-	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_INVALID);
 }
 
 STORE_TEST(while_the_lock_is_held_nothing_is_accepted)
@@ -1169,14 +1124,3 @@ STORE_TEST(while_the_log_is_too_long_nothing_is_begun)
 	assert_int_equal(rc, RC_OK);
 	record_free(&job);
 }
-
-static int
-begin_group(void **state)
-{
-	(void)state;
-	if (faulty_register() != 0)
-		return -1;
-	return 0;
-}
-
-GROUP(begin_group, NULL)

@@ -3,24 +3,14 @@
  */
 #include "config.h"
 
-#include <sys/stat.h>
-
 #include <pthread.h>
 
-#include "faulty_vfs.h"
 #include "store_fixture.h"
 #include "store_body.h"
 
 /* A body of so many pieces that it takes a while, and one of a few. */
 #define LONG (32 * 1024 * 1024)
 #define SOME 1000000
-
-static int
-teardown_heal(void **state)
-{
-	faulty_heal();
-	return teardown(state);
-}
 
 struct settler {
 	pthread_t thread;
@@ -194,31 +184,6 @@ STORE_TEST(doctor_finds_pieces_that_no_attempt_needs)
 	assert_true(bodies_are_well());
 	settle(&lease, RECORD_UNKNOWN);
 	assert_false(bodies_are_well());
-}
-
-#define TEST_DISK(name) TEST_WITH(name, setup_synced, teardown_heal)
-
-/* A reader keeps the log from being cut, so what is in it stays there. */
-TEST_DISK(an_answer_whose_last_pieces_find_no_room_is_not_kept)
-{
-	struct store_lease lease = reserve("k");
-	struct store_outcome *s = outcome(RECORD_COMPLETED);
-	sqlite3 *reader = raw_open(file);
-	char wal[128];
-	struct stat st;
-
-	give_body(s, SOME);
-	raw_run(reader, "BEGIN; SELECT count(*) FROM once_key");
-	snprintf(wal, sizeof(wal), "%s-wal", file);
-	assert_int_equal(stat(wal, &st), 0);
-	/* three pieces, and half a one */
-	atomic_store(&faulty_size, st.st_size + 480000);
-	assert_int_equal(finish(&lease, s), RC_OK);
-	assert_int_equal(pieces(), 0);
-	assert_int_equal(decision_for("k"), DECIDE_NOT_KEPT);
-	assert_true(bodies_are_well());
-	faulty_heal();
-	sqlite3_close(reader);
 }
 
 /* --- requests ------------------------------------------------------------- */
@@ -450,29 +415,6 @@ STORE_TEST(doctor_finds_pieces_and_requests_that_do_not_match)
 	raw("DELETE FROM once_piece WHERE id = "
 	    "(SELECT max(id) FROM once_piece)");
 	assert_false(bodies_are_well());
-}
-
-TEST_DISK(a_request_for_which_there_is_no_room_leaves_nothing)
-{
-	sqlite3 *reader = raw_open(file);
-	struct requester r;
-	char wal[128];
-	struct stat st;
-
-	reserve("other");
-	raw_run(reader, "BEGIN; SELECT count(*) FROM once_key");
-	snprintf(wal, sizeof(wal), "%s-wal", file);
-	assert_int_equal(stat(wal, &st), 0);
-	atomic_store(&faulty_size, st.st_size + 480000);
-	send_request(&r, "k", SOME, false);
-	answered(&r);
-	assert_int_equal(r.rc, RC_FULL);
-	faulty_heal();
-	sqlite3_close(reader);
-	assert_int_equal(state_of("k"), RECORD_NONE);
-	assert_int_equal(pieces(), 0);
-	assert_int_equal(staged(), 0);
-	assert_true(bodies_are_well());
 }
 
 /* A reader keeps the log from being truncated. */
@@ -715,27 +657,6 @@ STORE_TEST(pieces_of_an_answer_that_are_gone_are_stored_again)
 	assert_true(bodies_are_well());
 }
 
-TEST_DISK(a_settled_answer_without_room_is_not_kept)
-{
-	struct store_lease lease = become_unknown("k");
-	sqlite3 *reader = raw_open(file);
-	struct resolver r;
-	char wal[128];
-	struct stat st;
-
-	raw_run(reader, "BEGIN; SELECT count(*) FROM once_key");
-	snprintf(wal, sizeof(wal), "%s-wal", file);
-	assert_int_equal(stat(wal, &st), 0);
-	atomic_store(&faulty_size, st.st_size + 480000);
-	resolve(&r, store, lease.id, SOME, false);
-	pthread_join(r.thread, NULL);
-	assert_int_equal(r.rc, RC_OK);
-	assert_int_equal(decision_for("k"), DECIDE_NOT_KEPT);
-	nothing_is_left();
-	faulty_heal();
-	sqlite3_close(reader);
-}
-
 STORE_TEST(a_settled_answer_expires_with_its_key)
 {
 	struct store_change changes[4];
@@ -775,14 +696,3 @@ STORE_TEST(doctor_finds_settled_answers_that_are_not_whole)
 	raw("INSERT INTO once_answer VALUES (4711, -77)");
 	assert_false(finding_is_well("bodies"));
 }
-
-static int
-begin_group(void **state)
-{
-	(void)state;
-	if (faulty_register() != 0)
-		return -1;
-	return 0;
-}
-
-GROUP(begin_group, NULL)

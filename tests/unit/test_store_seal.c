@@ -8,7 +8,7 @@
 
 #define PATIENCE 2000
 
-#include "faulty_vfs.h"
+#include "../power/vfs.h"
 #include "store_fixture.h"
 #include "say.h"
 
@@ -45,7 +45,6 @@ setup_synced_handler(void **state)
 static int
 teardown_handler(void **state)
 {
-	faulty_heal();
 	sqlite3_close(handler);
 	handler = NULL;
 	return teardown(state);
@@ -580,212 +579,100 @@ FORKING(swept_an_attempt_can_say_nothing_more)
 
 /* --- durable before it is told ------------------------------------------- */
 
-/* What a handler commits without a sync, and perhaps moves into the database
- * without one. */
-static void
-say_carelessly(const struct store_lease *lease, bool moves)
+/* What a power failure or a disk that fails does to an own answer is in
+ * tests/power/said.c; here are the syncs that are not needed, or that another
+ * process makes necessary. */
+
+/* Syncs of the database itself so far. */
+static unsigned
+base_syncs(void)
 {
-	raw_run(handler, "PRAGMA synchronous = OFF");
-	say(handler, lease, OWN);
-	if (moves)
-		raw_run(handler, "PRAGMA wal_checkpoint");
+	return vfs_calls(VFS_SYNC) - vfs_log_syncs();
+}
+
+static enum rc
+open_synced(void)
+{
+	struct store_options o = options();
+	char err[256];
+
+	o.durability = CONF_DURABILITY_FULL;
+	return store_open(&store, &o, err, sizeof(err));
 }
 
 #define SYNCED(name) TEST_WITH(name, setup_synced_handler, teardown_handler)
 
-SYNCED(an_own_answer_is_synced_in_the_log_and_in_the_database)
-{
-	struct store_lease lease = reserve("k");
-	int log, base;
-
-	log = atomic_load(&faulty_syncs_seen);
-	base = atomic_load(&faulty_base_syncs_seen);
-	say_carelessly(&lease, true);
-	assert_int_equal(atomic_load(&faulty_syncs_seen), log);
-	assert_int_equal(atomic_load(&faulty_base_syncs_seen), base);
-	settle(&lease, RECORD_UNKNOWN);
-	assert_true(atomic_load(&faulty_syncs_seen) > log);
-	assert_true(atomic_load(&faulty_base_syncs_seen) > base);
-	/* no other outcome costs that */
-	lease = reserve("other");
-	base = atomic_load(&faulty_base_syncs_seen);
-	settle(&lease, RECORD_COMPLETED);
-	assert_int_equal(atomic_load(&faulty_base_syncs_seen), base);
-}
-
 /* It may have died after it had sealed an answer, before that was synced. */
 SYNCED(who_opens_it_syncs_what_a_predecessor_left)
 {
-	struct store_options o = options();
-	char err[256];
-	int base;
+	unsigned base;
 
 	store_close(store);
-	base = atomic_load(&faulty_base_syncs_seen);
-	o.durability = CONF_DURABILITY_FULL;
-	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
-	assert_true(atomic_load(&faulty_base_syncs_seen) > base);
-	store_close(store);
-	atomic_store(&faulty_base_syncs, -1);
-	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_IO);
-	assert_null(store);
+	base = base_syncs();
+	assert_int_equal(open_synced(), RC_OK);
+	assert_true(base_syncs() > base);
 }
 
-static enum rc
-make_durable(void)
+SYNCED(only_an_own_answer_costs_a_sync_of_the_database)
+{
+	struct store_lease lease = reserve("k");
+	unsigned base = base_syncs();
+
+	settle(&lease, RECORD_COMPLETED);
+	assert_int_equal(base_syncs(), base);
+	lease = reserve("own");
+	say(handler, &lease, OWN);
+	settle(&lease, RECORD_UNKNOWN);
+	assert_true(base_syncs() > base);
+}
+
+CASE(where_commits_are_not_synced_making_durable_syncs_nothing)
 {
 	const struct record unconfirmed = { .unconfirmed = true };
-
-	return store_make_durable(store, &unconfirmed);
-}
-
-SYNCED(hardening_syncs_both_or_fails)
-{
 	struct store_lease lease = reserve("k");
-	int log, base;
+	unsigned syncs;
 
-	say_carelessly(&lease, false);
-	log = atomic_load(&faulty_syncs_seen);
-	base = atomic_load(&faulty_base_syncs_seen);
-	assert_int_equal(make_durable(), RC_OK);
-	assert_true(atomic_load(&faulty_syncs_seen) > log);
-	assert_true(atomic_load(&faulty_base_syncs_seen) > base);
-	atomic_store(&faulty_base_syncs, 1);
-	assert_int_equal(make_durable(), RC_IO);
-	assert_int_equal(make_durable(), RC_OK);
-	atomic_store(&faulty_syncs, 1);
-	assert_int_equal(make_durable(), RC_IO);
-	assert_int_equal(make_durable(), RC_OK);
-	/* the key is where it was */
-	assert_int_equal(state_of("k"), RECORD_COMPLETED);
-	assert_int_equal(leases(), 3);
-}
-
-CASE(where_commits_are_not_synced_hardening_syncs_nothing)
-{
-	struct store_lease lease = reserve("k");
-	int log, base;
-
-	say_carelessly(&lease, false);
-	log = atomic_load(&faulty_syncs_seen);
-	base = atomic_load(&faulty_base_syncs_seen);
-	assert_int_equal(make_durable(), RC_OK);
+	raw_run(handler, "PRAGMA synchronous = OFF");
+	say(handler, &lease, OWN);
+	syncs = vfs_calls(VFS_SYNC);
+	assert_int_equal(store_make_durable(store, &unconfirmed), RC_OK);
 	settle(&lease, RECORD_UNKNOWN);
 	assert_true(own_answer_is_given(lease.id));
-	assert_int_equal(atomic_load(&faulty_syncs_seen), log);
-	assert_int_equal(atomic_load(&faulty_base_syncs_seen), base);
+	assert_int_equal(vfs_calls(VFS_SYNC), syncs);
+}
+
+/* Syncs of the log that an answer of that store costs before it is told. */
+static unsigned
+syncs_of_an_answer(struct store *s)
+{
+	const struct record record = { .state = RECORD_COMPLETED };
+	unsigned before = vfs_log_syncs();
+
+	assert_int_equal(store_make_durable(s, &record), RC_OK);
+	return vfs_log_syncs() - before;
 }
 
 /* Once a process that does not sync has the store, one that does answers from
  * nothing before it has synced; until it is alone at its start. */
 SYNCED(answers_of_a_process_that_does_not_sync_are_synced_first)
 {
-	const struct record record = { .state = RECORD_COMPLETED };
-	struct store_options o = options();
 	struct store *other;
-	char err[256];
-	int log;
 
-	log = atomic_load(&faulty_syncs_seen);
-	assert_int_equal(store_make_durable(store, &record), RC_OK);
-	assert_int_equal(atomic_load(&faulty_syncs_seen), log);
-	o.durability = CONF_DURABILITY_NORMAL;
-	assert_int_equal(store_open(&other, &o, err, sizeof(err)), RC_OK);
-	log = atomic_load(&faulty_syncs_seen);
-	assert_int_equal(store_make_durable(other, &record), RC_OK);
-	assert_int_equal(atomic_load(&faulty_syncs_seen), log);
-	assert_int_equal(store_make_durable(store, &record), RC_OK);
-	assert_true(atomic_load(&faulty_syncs_seen) > log);
+	assert_int_equal(syncs_of_an_answer(store), 0);
+	other = open_store(); /* it does not sync */
+	assert_int_equal(syncs_of_an_answer(other), 0);
+	assert_true(syncs_of_an_answer(store) > 0);
 	store_close(other);
 	store_close(store);
-	o.durability = CONF_DURABILITY_FULL;
-	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
-	log = atomic_load(&faulty_syncs_seen);
-	assert_int_equal(store_make_durable(store, &record), RC_OK);
-	assert_int_equal(atomic_load(&faulty_syncs_seen), log);
-}
-
-/* No client gets the answer before it is durable, and the key is not confirmed
- * a second time. */
-SYNCED(a_disk_that_fails_then_delays_an_own_answer)
-{
-	atomic_int *const faults[] = { &faulty_base_syncs, &faulty_syncs };
-	struct store_outcome *s;
-	struct store_lease lease;
-	struct store_finished done;
-	int64_t stored;
-	char key[8];
-	size_t i;
-	int times;
-
-	for (i = 0; i < COUNT(faults); i++)
-		for (times = 1; times <= 3; times++) {
-			snprintf(key, sizeof(key), "%zu.%d", i, times);
-			lease = reserve(key);
-			say_carelessly(&lease, true);
-			s = outcome(RECORD_UNKNOWN);
-			atomic_store(faults[i], times);
-			assert_int_equal(
-			    store_finish(store, &lease, HOUR, &s, &done),
-			    RC_OK);
-			assert_true(done.answered);
-			assert_int_equal(atomic_load(faults[i]), 0);
-			store_outcome_free(s);
-			stored =
-			    raw_number("SELECT max(expires_at) FROM once_key");
-			assert_int_equal(done.expires_at, stored);
-			assert_true(own_answer_is_given(lease.id));
-		}
-}
-
-SYNCED(a_disk_that_fails_for_good_leaves_it_pending)
-{
-	struct store_lease lease = reserve("k");
-	struct store_outcome *s = outcome(RECORD_UNKNOWN);
-	uint64_t generation = 0;
-	struct store_finished done;
-	int64_t until;
-	char why[100];
-
-	say_carelessly(&lease, true);
-	atomic_store(&faulty_base_syncs, -1);
-	assert_int_equal(
-	    store_finish(store, &lease, HOUR, &s, &done), RC_PENDING);
-	assert_null(s);
-	assert_false(store_health(store, why, sizeof(why)));
-	faulty_heal();
-	until = clock_mono() + 20000;
-	while (!store_health(store, why, sizeof(why)))
-		assert_true(store_wait(store, &generation, until));
-	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
-	assert_true(own_answer_is_given(lease.id));
-	assert_int_equal(leases(), 0);
-}
-
-FORKING(a_sweep_makes_durable_what_it_seals)
-{
-	struct store_options o = options();
-	struct store_change change;
-	char err[256];
-	int n, base;
-
-	lose("k", CONF_CRASH_UNKNOWN, true, NULL);
-	o.durability = CONF_DURABILITY_FULL;
-	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
-	base = atomic_load(&faulty_base_syncs_seen);
-	atomic_store(&faulty_base_syncs, 1);
-	assert_int_equal(store_recover(store, 1, &change, &n), RC_IO);
-	assert_int_equal(n, 0);
-	assert_int_equal(atomic_load(&faulty_base_syncs_seen), base + 1);
-	assert_true(decision_for("k") == DECIDE_REPLAY);
+	assert_int_equal(open_synced(), RC_OK);
+	assert_int_equal(syncs_of_an_answer(store), 0);
 }
 
 static int
 begin_group(void **state)
 {
 	(void)state;
-	if (faulty_register() != 0)
-		return -1;
+	vfs_install();
 	return 0;
 }
 
