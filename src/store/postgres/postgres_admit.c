@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "fault.h"
-#include "postgres_identity.h"
-#include "postgres_outcome.h"
 #include "rows.h"
 #include "store_admit.h"
 #include "uuid.h"

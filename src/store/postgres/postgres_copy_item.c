@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "postgres_identity.h"
 #include "rows.h"
 #include "store_change.h"
 #include "postgres_copy.h"

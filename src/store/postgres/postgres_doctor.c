@@ -10,7 +10,6 @@
 
 #include "clock.h"
 #include "postgres_impl.h"
-#include "postgres_identity.h"
 
 /* The column after those of the record. */
 struct digest_column {

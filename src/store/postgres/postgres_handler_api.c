@@ -13,8 +13,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "postgres.h"
-#include "pg.h"
+#include "postgres_impl.h"
 
 /* How much longer than the server waits for a lock this process waits for the
  * server (ms). */

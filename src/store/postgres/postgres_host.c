@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "digest.h"
-#include "postgres_impl.h"
 #include "postgres_host.h"
 
 void
@@ -125,9 +124,9 @@ postgres_host_check(char *err, size_t errsize)
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
-/* After the lock file could not be opened: err gets a sentence. */
-static void
-host_explain(const struct postgres_host *host, char *err, size_t errsize)
+void
+postgres_host_explain(
+    const struct postgres_host *host, char *err, size_t errsize)
 {
 	char self[USER_SIZE], *file;
 	int fd, error;
@@ -185,16 +184,10 @@ host_local(
 	return RC_NOMEM;
 }
 
-/*
- * Finds the folder: what systemd names in STATE_DIRECTORY, else
- * /var/lib/oncewrap for root, else oncewrap-UID in XDG_RUNTIME_DIR or /tmp.  It
- * must belong to this user, and be private.  make: makes it if it is missing;
- * else RC_NOTFOUND.  The names in it are made of the store.  RC_OK; or err (of
- * errsize bytes) gets a sentence.
- */
-static enum rc
-host_open(struct postgres_host *host, const struct postgres_host_store *store,
-    bool make, char *err, size_t errsize)
+enum rc
+postgres_host_open(struct postgres_host *host,
+    const struct postgres_host_store *store, bool make, char *err,
+    size_t errsize)
 {
 	enum rc rc = RC_NOMEM;
 
@@ -234,12 +227,9 @@ host_mark(const struct postgres_host *host, const struct postgres_mark *at,
 	return rc;
 }
 
-/* After the lock file was opened: sets name, boot and number.  make: makes the
- * file's mark if it is needed; else RC_NOTFOUND.  RC_OK; or err gets a
- * sentence. */
-static enum rc
-host_name(struct postgres_host *host, const struct liveness *l, bool make,
-    char *err, size_t errsize)
+enum rc
+postgres_host_name(struct postgres_host *host, const struct liveness *l,
+    bool make, char *err, size_t errsize)
 {
 	char machine[33], boot[CLOCK_BOOT_ID_LEN + 1],
 	    mark[POSTGRES_MARK_LEN + 1];
@@ -307,68 +297,4 @@ postgres_host_free(struct postgres_host *host)
 	free(host->folder);
 	free(host->local);
 	host->folder = host->local = NULL;
-}
-
-/* --- the files of a store ------------------------------------------------- */
-
-static enum rc
-open_host(struct store *s, char *err, size_t errsize)
-{
-	const struct postgres_host_store store = { s->secret, s->catalog };
-	enum rc rc;
-
-	rc = host_open(&s->host, &store, s->keeper, err, errsize);
-	s->base.local = rc == RC_OK ? s->host.local : NULL;
-	s->base.folder = s->host.folder;
-	return rc;
-}
-
-/* An operator needs this host's files only now, and makes none. */
-static enum rc
-open_liveness(struct store *s, char *err, size_t errsize)
-{
-	enum rc rc;
-
-	if (s->base.local == NULL && (rc = open_host(s, err, errsize)) != RC_OK)
-		return rc;
-	rc = liveness_open(&s->liveness, s->base.local, s->keeper ? 0600 : 0);
-	if (rc == RC_NOTFOUND)
-		snprintf(err, errsize, "%s-lock: there is no such file",
-		    s->base.local);
-	else if (rc != RC_OK)
-		host_explain(&s->host, err, errsize);
-	if (rc != RC_OK)
-		return rc;
-	rc = host_name(&s->host, s->liveness, s->keeper, err, errsize);
-	if (rc != RC_OK) {
-		liveness_close(s->liveness);
-		s->liveness = NULL;
-	}
-	s->base.host = s->host.number;
-	return rc;
-}
-
-enum rc
-postgres_liveness_why(
-    struct store *s, struct liveness **out, char *err, size_t errsize)
-{
-	enum rc rc = RC_OK;
-
-	lock_take(&s->lock);
-	if (s->liveness == NULL)
-		rc = open_liveness(s, err, errsize);
-	*out = s->liveness;
-	lock_give(&s->lock);
-	return rc;
-}
-
-enum rc
-postgres_liveness(struct store *s, struct liveness **out)
-{
-	char why[512] = "";
-	enum rc rc = postgres_liveness_why(s, out, why, sizeof(why));
-
-	if (rc != RC_OK)
-		txn_remember(s->pool, why);
-	return rc;
 }

@@ -3,7 +3,7 @@
  *
  * The processes of one host that use the same database see each other by the
  * kernel's locks, in files of a private folder (liveness.h, attempt_lock.h).
- * So a host is that folder, by random bits in its lock file (postgres_mark.h):
+ * So a host is that folder, by random bits in its lock file (the mark):
  * two containers of one machine that share no folder are two hosts.
  *
  * A lock that is free proves that a process is gone only if the process held it
@@ -21,9 +21,54 @@
 
 #include "clock.h"
 #include "liveness.h"
-#include "postgres_mark.h"
 #include "rc.h"
 #include "scope.h"
+
+/* --- the mark of a host, see postgres_mark.c ------------------------------ */
+
+/*
+ * The mark of a host: 128 random bits in its lock file (see liveness.h).
+ *
+ * The file also says where the mark was made: in which machine, inode, device
+ * and boot.  A copy of the file is elsewhere, and gets a mark of its own.  The
+ * number of a device may change from boot to boot, so it counts only in the
+ * boot that the file names.  A disk that was copied as a whole cannot be told
+ * from the disk of a host that has booted: both keep the mark.  A process that
+ * was begun before the copy, and lives on the other machine, has not held its
+ * lock here; the device of the file tells that, in most cases.
+ */
+#define POSTGRES_MARK_LEN 32
+
+/* Where a lock file is. */
+struct postgres_mark {
+	const char *machine; /* 32 digits */
+	const char *boot;    /* the kernel's id of it; "": not known */
+	int64_t inode;
+	uint64_t device;
+};
+
+/*
+ * Remembers that a process holds its lock in that file, which has a mark; the
+ * device is that of the file.  Synced.  RC_IO: errno says why; RC_LOST: there
+ * is no mark.  Of some 400 processes the last ones are known.
+ */
+enum rc postgres_mark_add(const char *file, int64_t owner, uint64_t device);
+
+/* Whether a process has held its lock in that file, on that device: then it is
+ * gone if the lock is free, in whatever boot that was. */
+bool postgres_mark_has(const char *file, int64_t owner, uint64_t device);
+
+/*
+ * Reads the mark of the lock file, hexadecimal digits.  make: makes it if the
+ * file has none, or one that was made elsewhere, and syncs the file; else
+ * RC_NOTFOUND.  The caller has the file open, and holds one of its bytes but
+ * the first.  RC_LOST: the file of that name is another one.  RC_IO: errno says
+ * why.
+ */
+enum rc postgres_mark_read(const char *file, const struct postgres_mark *at,
+    bool make, char mark[POSTGRES_MARK_LEN + 1]);
+
+/* --- the host, see postgres_host.c ---------------------------------------- */
 
 /* 32 hexadecimal digits of machine-id(5), "-", and the mark. */
 #define POSTGRES_HOST_LEN (33 + POSTGRES_MARK_LEN)
@@ -50,6 +95,27 @@ struct postgres_host_store {
 
 /* Whether the folder can be used, if it is there. */
 enum rc postgres_host_check(char *err, size_t errsize);
+
+/*
+ * Finds the folder: what systemd names in STATE_DIRECTORY, else
+ * /var/lib/oncewrap for root, else oncewrap-UID in XDG_RUNTIME_DIR or /tmp.  It
+ * must belong to this user, and be private.  make: makes it if it is missing;
+ * else RC_NOTFOUND.  The names in it are made of the store.  RC_OK; or err (of
+ * errsize bytes) gets a sentence.
+ */
+enum rc postgres_host_open(struct postgres_host *host,
+    const struct postgres_host_store *store, bool make, char *err,
+    size_t errsize);
+
+/* After the lock file could not be opened: err gets a sentence. */
+void postgres_host_explain(
+    const struct postgres_host *host, char *err, size_t errsize);
+
+/* After the lock file was opened: sets name, boot and number.  make: makes the
+ * file's mark if it is needed; else RC_NOTFOUND.  RC_OK; or err gets a
+ * sentence. */
+enum rc postgres_host_name(struct postgres_host *host, const struct liveness *l,
+    bool make, char *err, size_t errsize);
 
 /* The machine's id, 32 digits; zeros if it has none. */
 void postgres_host_machine(char id[33]);

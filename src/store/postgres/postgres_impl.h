@@ -8,15 +8,36 @@
 #include <stdatomic.h>
 
 #include "ahead.h"
-#include "lock.h"
-#include "postgres.h"
-#include "postgres_host.h"
-#include "store_module.h"
-
 #include "findings.h"
+#include "handler_api.h"
 #include "kept.h"
+#include "lock.h"
+#include "store_module.h"
+#include "store_ops.h"
 #include "store_outbox.h"
+#include "store_outcome.h"
+#include "postgres_host.h"
 #include "txn.h"
+
+/* --- the functions of a store, by their names in store_ops.h ------------- */
+
+extern const struct store_ops postgres_ops;
+
+enum rc postgres_open(struct store **out, const struct store_options *o,
+    char *err, size_t errsize);
+
+/* handler_api_open() */
+enum rc postgres_handler_api_open(struct handler_api **out,
+    const char *database, int64_t patience, char *err, size_t errsize);
+
+#define X(type, name, parameters, arguments) type postgres_##name parameters;
+STORE_VALUE_OPS(X)
+STORE_VOID_OPS(X)
+#undef X
+void postgres_close(struct store *s);
+void postgres_outcome_free(struct store_outcome *outcome);
+
+/* --- a store -------------------------------------------------------------- */
 
 /* No deadline is further away (ms), so that sums do not overflow. */
 #define POSTGRES_LONGEST ROW_TIME_MAX
@@ -89,7 +110,7 @@ struct store {
 	struct postgres_former *former;
 	struct liveness *liveness;             /* NULL until it is needed */
 	struct postgres_outcome *late;         /* outcomes to be recorded */
-	_Atomic(struct postgres_spec *) specs; /* see postgres_identity.h */
+	_Atomic(struct postgres_spec *) specs; /* see postgres_spec_note() */
 	atomic_uint nspecs;
 	struct postgres_watched *watched; /* owners */
 	int64_t looked;        /* clock_boot() of the last look at them */
@@ -145,6 +166,42 @@ postgres_body_write(struct pg *pg, int64_t id, const void *body, size_t length);
  * after the first $2 of the one with the number $1. */
 enum rc postgres_body_read(struct pg *pg, enum pg_query query, int64_t id,
     size_t length, struct spool *body);
+
+/* --- identities and specs, see postgres_read.c ---------------------------- */
+
+/*
+ * What the index of identities holds instead of texts (see once_key in
+ * schema.sql).  It is made under the store's secret, so that no client can
+ * choose texts with the same values.
+ */
+#define POSTGRES_DIGEST_LEN 16
+
+/* once_key.digest of an identity.  RC_OK, or RC_NOMEM. */
+enum rc postgres_identity_digest(const unsigned char secret[SCOPE_SECRET_LEN],
+    const struct store_identity *identity,
+    unsigned char digest[POSTGRES_DIGEST_LEN]);
+
+/* The first and the last digest that an identity with that key can have. */
+enum rc postgres_identity_range(const unsigned char secret[SCOPE_SECRET_LEN],
+    const char *key, unsigned char first[POSTGRES_DIGEST_LEN],
+    unsigned char last[POSTGRES_DIGEST_LEN]);
+
+/* Finds the number of a spec, which gets one. */
+enum rc postgres_spec_number(struct pg *pg, const char *text, int64_t *number);
+
+/*
+ * Notes the number, after a transaction of that owner that has found it is
+ * committed.  So its row is lost only together with that transaction: the loss
+ * is noticed, and the process goes on as another owner.
+ */
+void postgres_spec_note(
+    struct store *s, int64_t owner, const char *text, int64_t number);
+
+/* A number that was noted; 0: none was. */
+int64_t
+postgres_spec_noted(const struct store *s, int64_t owner, const char *text);
+
+void postgres_spec_free(struct store *s);
 
 /* --- store time, see postgres_clock.c ------------------------------------ */
 
@@ -271,6 +328,53 @@ void postgres_watched_free(struct postgres_watched *w);
 /* The thread that moves this process's row, and records late outcomes. */
 enum rc postgres_keeper_start(struct store *s);
 void postgres_keeper_stop(struct store *s);
+
+/* --- outcomes, see postgres_outcome.c ------------------------------------- */
+
+/* An outcome is tried in its caller's thread until busy_timeout has passed.
+ * Then the keeper takes it, and tries for as long as the process lives. */
+struct postgres_outcome {
+	struct outcome_change change; /* first: see store_outcome_new() */
+	struct postgres_outcome *next;
+	/* store_tx_undo(); NULL: the outcome is recorded */
+	tx_body *undo;
+	struct tx_undo undone;
+	/* a COMMIT was sent, and it is not known whether it took place */
+	bool unsure;
+	/* a transaction of the handler's has locked the key.  That says nothing
+	 * of other keys */
+	bool held;
+	/* the first try is in a group; op.send is NULL: it is alone */
+	struct txn_op op;
+	/* the group took place, but its results were lost */
+	bool unread;
+	unsigned did; /* see struct tx */
+};
+
+/* Runs the transaction once. */
+enum rc postgres_outcome_try(struct store *s, struct postgres_outcome *o);
+
+/* Whether another transaction has locked the key, so that a try would wait. */
+bool
+postgres_outcome_is_held(struct store *s, const struct postgres_outcome *o);
+
+/* Whether the result of a try is the last one: a further try gives no other. */
+bool postgres_outcome_is_final(enum rc rc);
+
+/* Takes an outcome to record. */
+void postgres_keeper_take(struct store *s, struct postgres_outcome *o);
+
+/*
+ * Takes a lease to release: it is not known whether the database has it, or
+ * gets it later, and no handler runs.  requeue: see struct store_outcome.
+ */
+void postgres_keeper_release(struct store *s, const struct store_lease *lease,
+    int64_t retention, int64_t requeue);
+
+/* Logs that there is no memory for one of these. */
+void postgres_keeper_failed(int64_t id);
+
+/* --- admitting, see postgres_admit.c -------------------------------------- */
 
 /* Notes for health how a transaction that admits a request ended. */
 void postgres_admit_result(struct store *s, enum rc rc);

@@ -11,7 +11,6 @@
 #include "fault.h"
 #include "log.h"
 #include "postgres_impl.h"
-#include "postgres_outcome.h"
 #include "thread.h"
 #include "uuid.h"
 

@@ -1,5 +1,5 @@
 /*
- * See postgres_mark.h.  The file has one line for the mark, and one for each
+ * See postgres_host.h.  The file has one line for the mark, and one for each
  * process that has held its lock there, the last ones:
  *
  *	oncewrap-host MARK MACHINE INODE DEVICE BOOT
@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "postgres_mark.h"
+#include "postgres_host.h"
 
 #define LINE_MAX_LEN 256
 

@@ -1,5 +1,5 @@
 /*
- * See postgres_outcome.h.
+ * Outcomes: see store_outcome.h and postgres_impl.h.
  */
 #include "config.h"
 
@@ -8,7 +8,7 @@
 
 #include "clock.h"
 #include "fault.h"
-#include "postgres_outcome.h"
+#include "postgres_impl.h"
 
 struct store_outcome *
 postgres_outcome_new(struct store *s)

@@ -8,9 +8,7 @@
 #include <string.h>
 
 #include "digest.h"
-#include "postgres_identity.h"
 #include "postgres_impl.h"
-#include "postgres_outcome.h"
 #include "store_admit.h"
 
 /* Of a number, with what ends the text. */
