@@ -2,9 +2,6 @@
  * The file has up to three lines: the owner's name, its PID namespace and the
  * time since boot; token and number of the key; the session and its leader's
  * start time.  A line without its end is ignored.
- *
- * The folder is opened for each call, and its owner and mode are checked: it is
- * beside the database, in a folder that handlers may be able to write.
  */
 #include "config.h"
 
@@ -21,15 +18,16 @@
 
 #include "clock.h"
 #include "log.h"
-#include "attempt_lock_impl.h"
+#include "attempt_file.h"
+#include "attempt_lock.h"
 
 /* Names are drawn at random; a second try is almost never needed. */
 #define NEW_TRIES 8
 
 #define NOTE_MAX 256
 
-enum rc
-attempt_lock_failed(const char *database, const char *what)
+static enum rc
+failed(const char *database, const char *what)
 {
 	int error = errno;
 
@@ -37,69 +35,6 @@ attempt_lock_failed(const char *database, const char *what)
 	    LOG_S("folder-of", database), LOG_S("doing", what),
 	    LOG_S("message", strerror(error)));
 	return error == ENOSPC || error == EDQUOT ? RC_FULL : RC_IO;
-}
-
-/* Whether the folder can be trusted: its owner is this user or the database's
- * owner, and no other user may use it. */
-static bool
-folder_is_ours(int folder, const struct stat *database)
-{
-	struct stat st;
-
-	if (fstat(folder, &st) == -1)
-		return false;
-	if ((st.st_mode & 077) == 0 &&
-	    (st.st_uid == geteuid() || st.st_uid == database->st_uid))
-		return true;
-	errno = EPERM;
-	return false;
-}
-
-/* The file that the store's files belong with: the database, or the lock file
- * of a store that has no file of its own. */
-static int
-stat_store(const char *database, struct stat *st)
-{
-	char *lock;
-	int rc;
-
-	if (stat(database, st) == 0)
-		return 0;
-	if (asprintf(&lock, "%s-lock", database) == -1)
-		return -1;
-	rc = stat(lock, st);
-	free(lock);
-	return rc;
-}
-
-int
-attempt_lock_open_folder(const char *database, bool make)
-{
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	struct stat st;
-	char *name;
-	int fd, error;
-
-	if (stat_store(database, &st) == -1 ||
-	    asprintf(&name, "%s-attempts", database) == -1)
-		return -1;
-	fd = open(name, flags);
-	if (fd == -1 && errno == ENOENT && make &&
-	    (mkdir(name, 0700) == 0 || errno == EEXIST) &&
-	    (fd = open(name, flags)) != -1 && geteuid() == 0 &&
-	    fchown(fd, st.st_uid, st.st_gid) == -1) {
-		close(fd);
-		fd = -1;
-	}
-	if (fd != -1 && !folder_is_ours(fd, &st)) {
-		close(fd);
-		errno = EPERM;
-		fd = -1;
-	}
-	error = errno;
-	free(name);
-	errno = error;
-	return fd;
 }
 
 static int
@@ -138,8 +73,8 @@ make_file(int folder, const char *text, int *held, int *note)
 	return 0;
 }
 
-void
-attempt_lock_close_both(int *held, int *note)
+static void
+close_both(int *held, int *note)
 {
 	if (*held != -1)
 		close(*held);
@@ -148,26 +83,26 @@ attempt_lock_close_both(int *held, int *note)
 	*held = *note = -1;
 }
 
-enum rc
-attempt_lock_new_file(const char *database, int64_t owner, const char *kind,
-    int *held, int *note, int64_t *name)
+static enum rc
+new_file(const char *database, int64_t owner, const char *kind, int *held,
+    int *note, int64_t *name)
 {
-	char text[ATTEMPT_LOCK_FILE_LEN], line[NOTE_MAX];
+	char text[ATTEMPT_FILE_LEN], line[NOTE_MAX];
 	int folder, error = EEXIST, tries;
 	enum rc rc = RC_OK;
 
 	*held = *note = -1;
-	if ((folder = attempt_lock_open_folder(database, true)) == -1)
-		return attempt_lock_failed(database, "open");
+	if ((folder = attempt_file_folder(database, true)) == -1)
+		return failed(database, "open");
 	for (tries = 0; tries < NEW_TRIES && error == EEXIST; tries++) {
-		if ((*name = attempt_lock_new_name()) == 0) {
+		if ((*name = attempt_file_new_name()) == 0) {
 			error = errno;
 			break;
 		}
-		attempt_lock_text_of(*name, kind, text);
+		attempt_file_text(*name, kind, text);
 		error = make_file(folder, text, held, note);
 		if (error != 0)
-			attempt_lock_close_both(held, note);
+			close_both(held, note);
 	}
 	if (error == 0) {
 		snprintf(line, sizeof(line),
@@ -175,13 +110,13 @@ attempt_lock_new_file(const char *database, int64_t owner, const char *kind,
 		    process_space(), clock_boot());
 		if (write(*note, line, strlen(line)) != (ssize_t)strlen(line)) {
 			error = errno;
-			attempt_lock_close_both(held, note);
+			close_both(held, note);
 			(void)unlinkat(folder, text, 0);
 		}
 	}
 	if (error != 0) {
 		errno = error;
-		rc = attempt_lock_failed(database, "make a file");
+		rc = failed(database, "make a file");
 	}
 	close(folder);
 	return error == EEXIST ? RC_BUSY : rc;
@@ -191,7 +126,7 @@ enum rc
 attempt_lock_new(
     const char *database, int64_t owner, int *held, int *note, int64_t *name)
 {
-	return attempt_lock_new_file(database, owner, "", held, note, name);
+	return new_file(database, owner, "", held, note, name);
 }
 
 enum rc
@@ -226,21 +161,6 @@ attempt_lock_started(int note, pid_t pid)
 }
 
 /* --- looking ------------------------------------------------------------ */
-
-static int
-open_file(const char *database, int64_t name, const char *kind)
-{
-	char text[ATTEMPT_LOCK_FILE_LEN];
-	int folder, fd;
-
-	if (name <= 0 ||
-	    (folder = attempt_lock_open_folder(database, false)) == -1)
-		return -1;
-	attempt_lock_text_of(name, kind, text);
-	fd = openat(folder, text, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	close(folder);
-	return fd;
-}
 
 static bool
 is_held(int fd)
@@ -290,7 +210,7 @@ static enum rc
 read_file(const char *database, int64_t name, const char *kind,
     struct attempt_lock_note *note)
 {
-	int fd = open_file(database, name, kind);
+	int fd = attempt_file_open(database, name, kind);
 	enum rc rc;
 
 	memset(note, 0, sizeof(*note));
@@ -313,7 +233,7 @@ attempt_lock_read(
 static bool
 file_is_held(const char *database, int64_t name, const char *kind, bool missing)
 {
-	int fd = open_file(database, name, kind);
+	int fd = attempt_file_open(database, name, kind);
 	bool held;
 
 	if (fd == -1)
@@ -327,7 +247,7 @@ bool
 attempt_lock_is_held(const char *database, int64_t name)
 {
 	return file_is_held(database, name, "", false) ||
-	    file_is_held(database, name, ATTEMPT_LOCK_OF_BY, false);
+	    file_is_held(database, name, ATTEMPT_FILE_BY, false);
 }
 
 /* Whether a process with the note's token or session may live. */
@@ -346,7 +266,7 @@ static bool
 file_lives(const char *database, int64_t name, const char *kind,
     const struct process_list *list, bool missing)
 {
-	int fd = open_file(database, name, kind);
+	int fd = attempt_file_open(database, name, kind);
 	struct attempt_lock_note note;
 	enum rc rc;
 
@@ -364,8 +284,8 @@ attempt_lock_lives(
     const char *database, int64_t name, const struct process_list *list)
 {
 	return name <= 0 ||
-	    file_lives(database, name, "", list, !attempt_lock_is_past(name)) ||
-	    file_lives(database, name, ATTEMPT_LOCK_OF_BY, list, false);
+	    file_lives(database, name, "", list, !attempt_file_is_past(name)) ||
+	    file_lives(database, name, ATTEMPT_FILE_BY, list, false);
 }
 
 static pid_t
@@ -387,29 +307,15 @@ attempt_lock_process(
 	const pid_t pid = process_of(database, name, "", list);
 
 	return pid != 0 ? pid
-			: process_of(database, name, ATTEMPT_LOCK_OF_BY, list);
-}
-
-void
-attempt_lock_remove_file(const char *database, int64_t name, const char *kind)
-{
-	char text[ATTEMPT_LOCK_FILE_LEN];
-	int folder;
-
-	if (name <= 0 ||
-	    (folder = attempt_lock_open_folder(database, false)) == -1)
-		return;
-	attempt_lock_text_of(name, kind, text);
-	(void)unlinkat(folder, text, 0);
-	close(folder);
+			: process_of(database, name, ATTEMPT_FILE_BY, list);
 }
 
 void
 attempt_lock_remove(const char *database, int64_t name)
 {
 	/* In this order: without the first file the second one is not found. */
-	attempt_lock_remove_file(database, name, ATTEMPT_LOCK_OF_BY);
-	attempt_lock_remove_file(database, name, "");
+	attempt_file_remove(database, name, ATTEMPT_FILE_BY);
+	attempt_file_remove(database, name, "");
 }
 
 static enum rc
@@ -424,12 +330,12 @@ visit_file(const char *database, int64_t name, const char *kind,
 	/* Its maker died before it wrote a line; or it has not locked the file
 	 * yet, and then makes another one. */
 	if (rc == RC_NOTFOUND && !file_is_held(database, name, kind, true))
-		attempt_lock_remove_file(database, name, kind);
+		attempt_file_remove(database, name, kind);
 	return rc == RC_OK ? visit(arg, name, &note) : RC_OK;
 }
 
-enum rc
-attempt_lock_each_of(const char *database, const char *kind,
+static enum rc
+each_of(const char *database, const char *kind,
     enum rc (*visit)(void *, int64_t, const struct attempt_lock_note *),
     void *arg)
 {
@@ -439,15 +345,14 @@ attempt_lock_each_of(const char *database, const char *kind,
 	DIR *dir;
 	int fd;
 
-	if ((fd = attempt_lock_open_folder(database, false)) == -1)
-		return errno == ENOENT ? RC_OK
-				       : attempt_lock_failed(database, "open");
+	if ((fd = attempt_file_folder(database, false)) == -1)
+		return errno == ENOENT ? RC_OK : failed(database, "open");
 	if ((dir = fdopendir(fd)) == NULL) {
 		close(fd);
 		return RC_NOMEM;
 	}
 	while (rc == RC_OK && (d = readdir(dir)) != NULL) {
-		if ((name = attempt_lock_name_of(d->d_name, kind)) > 0)
+		if ((name = attempt_file_number(d->d_name, kind)) > 0)
 			rc = visit_file(database, name, kind, visit, arg);
 	}
 	closedir(dir);
@@ -459,5 +364,59 @@ attempt_lock_each(const char *database,
     enum rc (*visit)(void *, int64_t, const struct attempt_lock_note *),
     void *arg)
 {
-	return attempt_lock_each_of(database, "", visit, arg);
+	return each_of(database, "", visit, arg);
+}
+
+/* --- processes that stay -------------------------------------------------- */
+
+enum rc
+attempt_lock_process_new(const char *database, int64_t owner, const char *token,
+    int *held, int *note, int64_t *name)
+{
+	enum rc rc;
+
+	rc = new_file(database, owner, ATTEMPT_FILE_PROCESS, held, note, name);
+	if (rc == RC_OK &&
+	    (rc = attempt_lock_begin(*note, token, 0)) != RC_OK) {
+		close_both(held, note);
+		attempt_lock_process_remove(database, *name);
+	}
+	return rc;
+}
+
+void
+attempt_lock_process_remove(const char *database, int64_t process)
+{
+	attempt_file_remove(database, process, ATTEMPT_FILE_PROCESS);
+}
+
+enum rc
+attempt_lock_process_acts(const char *database, int64_t name, int64_t process)
+{
+	char from[ATTEMPT_FILE_LEN], to[ATTEMPT_FILE_LEN];
+	enum rc rc = RC_OK;
+	int folder;
+
+	if ((folder = attempt_file_folder(database, false)) == -1)
+		return failed(database, "open");
+	attempt_file_text(process, ATTEMPT_FILE_PROCESS, from);
+	attempt_file_text(name, ATTEMPT_FILE_BY, to);
+	if (linkat(folder, from, folder, to, 0) == -1)
+		rc = failed(database, "link a file");
+	close(folder);
+	return rc;
+}
+
+void
+attempt_lock_process_acted(const char *database, int64_t name)
+{
+	attempt_file_remove(database, name, ATTEMPT_FILE_BY);
+}
+
+enum rc
+attempt_lock_process_each(const char *database,
+    enum rc (*visit)(void *, int64_t, const struct attempt_lock_note *),
+    void *arg)
+{
+	return each_of(database, ATTEMPT_FILE_PROCESS, visit, arg);
 }

@@ -59,11 +59,6 @@ void attempt_lock_started(int note, pid_t pid);
 enum rc attempt_lock_read(
     const char *database, int64_t name, struct attempt_lock_note *note);
 
-/* Whether its name says that the file was made in another boot of this host;
- * and whether it says in this one.  Neither, where a boot has no name. */
-bool attempt_lock_is_past(int64_t name);
-bool attempt_lock_is_of_this_boot(int64_t name);
-
 /* Whether a process holds the descriptor; true if that cannot be determined,
  * and false if there is no file. */
 bool attempt_lock_is_held(const char *database, int64_t name);

@@ -20,6 +20,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "attempt_file.h"
 #include "attempt_lock.h"
 
 /* All processes are looked at: also those of another run of these tests. */
@@ -450,13 +451,13 @@ TEST(what_is_missing_of_another_boot_is_gone)
 	assert_int_equal(
 	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
 	assert_int_equal(attempt_lock_begin(note, TOKEN, 1), RC_OK);
-	assert_false(attempt_lock_is_past(name));
-	assert_true(attempt_lock_is_past(name ^ INT64_C(3) << 40));
+	assert_false(attempt_file_is_past(name));
+	assert_true(attempt_file_is_past(name ^ INT64_C(3) << 40));
 	assert_false(lives(name ^ INT64_C(3) << 40));
 	/* made when the boot's name could not be read */
-	assert_false(attempt_lock_is_past(name & ((INT64_C(1) << 40) - 1)));
+	assert_false(attempt_file_is_past(name & ((INT64_C(1) << 40) - 1)));
 	name = renamed(name, 3);
-	assert_true(attempt_lock_is_past(name));
+	assert_true(attempt_file_is_past(name));
 	assert_true(lives(name));
 	close(held);
 	assert_false(lives(name));

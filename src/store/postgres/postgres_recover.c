@@ -13,6 +13,7 @@
 #include "postgres_impl.h"
 #include "rows.h"
 #include "store_change.h"
+#include "attempt_file.h"
 #include "attempt_lock.h"
 #include "uuid.h"
 
@@ -79,7 +80,7 @@ maker_is_dead(struct store *s, int64_t lock)
 
 	return attempt_lock_read(s->base.local, lock, &note) == RC_OK &&
 	    is_dead(s, note.owner) &&
-	    (attempt_lock_is_of_this_boot(lock) ||
+	    (attempt_file_is_of_this_boot(lock) ||
 		(!s->twin &&
 		    postgres_host_held(&s->host, s->liveness, note.owner)));
 }

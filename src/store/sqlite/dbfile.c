@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -19,7 +20,6 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "proclocks.h"
 #include "dbfile.h"
 
 char *
@@ -147,6 +147,71 @@ dbfile_check_use(
 	return use == STORE_FILES_READ ? RC_IO : RC_READONLY;
 }
 
+/* --- locks ---------------------------------------------------------------- */
+
+/*
+ * The kernel gives the list a page at a time and continues by the number of
+ * locks shown so far.  If locks vanish meanwhile, a lock may be left out, so
+ * the list is read more than once.
+ */
+#define LOOKS 5
+
+/* A line: "1: POSIX  ADVISORY  WRITE 4711 fe:01:42 120 120". */
+static bool
+is_it(char *line, const struct dbfile_lock *what, pid_t *pid)
+{
+	enum { NUMBER, KIND, HOW, MODE, PID, FILE_ID, START, END, NWORDS };
+	char *word[NWORDS], *rest = line, *inode, *minor;
+	int i;
+
+	for (i = 0; i < NWORDS; i++)
+		if ((word[i] = strtok_r(NULL, " \n", &rest)) == NULL)
+			return false;
+	if (strcmp(word[KIND], "POSIX") != 0 ||
+	    (what->write && strcmp(word[MODE], "WRITE") != 0) ||
+	    (inode = strrchr(word[FILE_ID], ':')) == NULL ||
+	    strtoull(inode + 1, NULL, 10) != what->ino ||
+	    strtoull(word[START], NULL, 10) > what->byte)
+		return false;
+	if (what->dev != 0 &&
+	    ((minor = strchr(word[FILE_ID], ':')) == inode ||
+		makedev(strtoul(word[FILE_ID], NULL, 16),
+		    strtoul(minor + 1, NULL, 16)) != what->dev))
+		return false;
+	*pid = (pid_t)strtol(word[PID], NULL, 10);
+	return *pid > 0 && *pid != getpid() &&
+	    (strcmp(word[END], "EOF") == 0 ||
+		strtoull(word[END], NULL, 10) >= what->byte);
+}
+
+static pid_t
+find_lock(const struct dbfile_lock *what)
+{
+	char line[256];
+	pid_t pid = 0;
+	FILE *locks;
+
+	if ((locks = fopen("/proc/locks", "re")) == NULL)
+		return 0;
+	while (fgets(line, sizeof(line), locks) != NULL)
+		if (is_it(line, what, &pid)) {
+			fclose(locks);
+			return pid;
+		}
+	fclose(locks);
+	return 0;
+}
+
+pid_t
+dbfile_lock_holder(const struct dbfile_lock *what)
+{
+	pid_t pid = 0;
+
+	for (int i = 0; i < LOOKS && pid == 0; i++)
+		pid = find_lock(what);
+	return pid;
+}
+
 /* SQLite's file format, "The Locking Protocol": every connection in WAL mode
  * locks the first of the shared bytes. */
 #define SHARED_BYTE 0x40000002
@@ -190,9 +255,9 @@ ask_child(const char *file)
 /* Whether another process uses the file; *pid: which one, 0 if that is not
  * known. */
 static bool
-is_used(const char *file, const struct proclocks *lock, pid_t *pid)
+is_used(const char *file, const struct dbfile_lock *lock, pid_t *pid)
 {
-	*pid = proclocks_holder(lock);
+	*pid = dbfile_lock_holder(lock);
 	return *pid != 0 || ask_child(file) == LOCKED_BY_OTHER;
 }
 
@@ -214,7 +279,7 @@ is_missing(const char *file, const char *suffix)
 enum rc
 dbfile_check_log(const char *file, char *err, size_t errsize)
 {
-	struct proclocks lock = { .byte = SHARED_BYTE };
+	struct dbfile_lock lock = { .byte = SHARED_BYTE };
 	const char *gone = NULL;
 	char by[40];
 	struct stat st;

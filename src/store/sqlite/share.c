@@ -22,7 +22,7 @@
 
 #include "clock.h"
 #include "log.h"
-#include "proclocks.h"
+#include "dbfile.h"
 #include "share.h"
 
 /* Shortest and longest gap (ms). */
@@ -101,7 +101,7 @@ share_unlocked(struct share *share)
 static pid_t
 find_holder(const char *file)
 {
-	struct proclocks lock = { .write = true, .byte = WRITE_LOCK };
+	struct dbfile_lock lock = { .write = true, .byte = WRITE_LOCK };
 	char name[4096];
 	struct stat st;
 
@@ -110,7 +110,7 @@ find_holder(const char *file)
 	    lstat(name, &st) == -1)
 		return 0;
 	lock.ino = st.st_ino;
-	return proclocks_holder(&lock);
+	return dbfile_lock_holder(&lock);
 }
 
 static void
