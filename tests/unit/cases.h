@@ -16,12 +16,14 @@
 
 #include <cmocka.h>
 
-#define UNUSED __attribute__((unused))
+#define UNUSED   __attribute__((unused))
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct CMUnitTest case_list[120];
-static int case_lines[sizeof(case_list) / sizeof(case_list[0])];
+static int case_lines[COUNT(case_list)];
 static size_t ncases;
 static CMFixtureFunction group_setup, group_teardown;
+static CMFixtureFunction case_setup, case_teardown;
 
 /* Constructors run in any order, so the line says where a test belongs. */
 static void
@@ -29,7 +31,7 @@ add_case(struct CMUnitTest test, int line)
 {
 	size_t at = ncases++;
 
-	if (ncases > sizeof(case_list) / sizeof(case_list[0]))
+	if (ncases > COUNT(case_list))
 		abort();
 	for (; at > 0 && case_lines[at - 1] > line; at--) {
 		case_list[at] = case_list[at - 1];
@@ -61,6 +63,14 @@ add_case(struct CMUnitTest test, int line)
 		group_teardown = teardown;                       \
 	}
 
+/* What runs before and after each test that TEST() begins. */
+#define AROUND_EACH(setup, teardown)                            \
+	static __attribute__((constructor)) void set_each(void) \
+	{                                                       \
+		case_setup = setup;                             \
+		case_teardown = teardown;                       \
+	}
+
 /* How many there are, once those that this run skips are replaced; 0: an error.
  */
 #ifdef SKIP_CASES
@@ -74,6 +84,14 @@ main(void)
 {
 	size_t n = SKIP_CASES(case_list, ncases);
 
+	for (size_t i = 0; i < n; i++) {
+		struct CMUnitTest *test = &case_list[i];
+
+		if (test->setup_func == NULL && test->teardown_func == NULL) {
+			test->setup_func = case_setup;
+			test->teardown_func = case_teardown;
+		}
+	}
 	return n == 0 ||
 	    _cmocka_run_group_tests(program_invocation_short_name, case_list, n,
 		group_setup, group_teardown) != 0;

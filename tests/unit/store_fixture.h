@@ -30,8 +30,6 @@
 #define PATIENCE 30000
 #endif
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
 #include "store_postgres.h"
 
 #include "only_sqlite.h"

@@ -7,8 +7,6 @@
 
 #include "ahead.h"
 
-#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
-
 #define MINUTE INT64_C(60000)
 #define HOUR   (60 * MINUTE)
 #define NOW    INT64_C(784111777000)
@@ -64,7 +62,7 @@ static const struct {
 
 TEST(every_clock)
 {
-	for (size_t i = 0; i < NITEMS(rows); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		if (ahead_judge(&rows[i].a) != rows[i].verdict)
 			fail_msg("%s", rows[i].name);
 }

@@ -41,7 +41,7 @@ TEST(pauses_are_between)
 	int64_t least, most;
 	size_t i;
 
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (i = 0; i < COUNT(rows); i++) {
 		const struct row *r = &rows[i];
 
 		least = backoff_pause(r->first, r->failures, r->most, LEAST);

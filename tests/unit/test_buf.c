@@ -54,7 +54,7 @@ TEST(maximum_is_reached_but_not_passed)
 	struct buf b;
 	size_t i, n;
 
-	for (i = 0; i < sizeof(maxima) / sizeof(maxima[0]); i++) {
+	for (i = 0; i < COUNT(maxima); i++) {
 		buf_init(&b, maxima[i]);
 		for (n = 0; n < maxima[i]; n++)
 			assert_int_equal(buf_addc(&b, 'x'), RC_OK);

@@ -7,8 +7,6 @@
 
 #include "caller.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
 static const unsigned char secret[SCOPE_SECRET_LEN] = { 1, 2, 3 };
 
 static int64_t

@@ -9,9 +9,8 @@
 #include "cgienv.h"
 #include "limit.h"
 
-#define NPARAMS  8
-#define NENV     6
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define NPARAMS 8
+#define NENV    6
 
 /* A request with these parameters: "NAME", "value", ..., NULL. */
 static struct request
@@ -531,7 +530,7 @@ TEST(of_many_repeated_ones_the_last)
 	static char names[2 * LIMIT_PARAM_COUNT / 3][8];
 	struct param params[LIMIT_PARAM_COUNT];
 	struct request rq = { .params = params, .body_fd = -1 };
-	const size_t n = sizeof(names) / sizeof(names[0]);
+	const size_t n = COUNT(names);
 	struct conf_program rt = { 0 };
 	struct cgienv env;
 	size_t i;

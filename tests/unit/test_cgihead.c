@@ -97,7 +97,7 @@ parse(
 
 TEST(accepted)
 {
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	for (size_t i = 0; i < COUNT(good); i++) {
 		const struct good *g = &good[i];
 		size_t n = strlen(g->head);
 		char output[1024];
@@ -205,7 +205,7 @@ static const struct mend {
 
 TEST(mended)
 {
-	for (size_t i = 0; i < sizeof(mends) / sizeof(mends[0]); i++) {
+	for (size_t i = 0; i < COUNT(mends); i++) {
 		const struct mend *m = &mends[i];
 		size_t n = strlen(m->head);
 		char output[256];
@@ -295,7 +295,7 @@ static const struct bad {
 
 TEST(refused)
 {
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		const struct bad *b = &bad[i];
 		size_t n = strlen(b->head);
 		char output[256];
@@ -386,7 +386,7 @@ TEST(outcome_field)
 		    CGIHEAD_SAYS_UNKNOWN, "Idempotency-Outcome comes twice" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		char out[256];
 		struct response r;
 		struct cgihead h;
@@ -406,7 +406,7 @@ TEST(sendfile_is_not_replayable)
 	static const char *const names[] = { "X-Sendfile", "x-sendfile",
 		"X-Sendfile2", "X-LIGHTTPD-send-file", "X-Accel-Redirect" };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		char out[256], fields[256];
 		struct response r;
 		struct cgihead h;

@@ -7,8 +7,6 @@
 
 #include "cginame.h"
 
-#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
-
 static const struct {
 	const char *name;
 	const char *script_name, *path_info;
@@ -79,7 +77,7 @@ TEST(path_info_that_leads_out_of_script_name)
 {
 	struct buf out;
 
-	for (size_t i = 0; i < NITEMS(climbs); i++) {
+	for (size_t i = 0; i < COUNT(climbs); i++) {
 		buf_init(&out, 1000);
 		if (cginame_path(climbs[i].script_name, climbs[i].path_info,
 			&out) != RC_INVALID)
@@ -95,7 +93,7 @@ TEST(every_spelling_of_a_path)
 	struct buf out;
 	size_t i;
 
-	for (i = 0; i < NITEMS(paths); i++) {
+	for (i = 0; i < COUNT(paths); i++) {
 		buf_init(&out, 100);
 		assert_int_equal(buf_adds(&out, "before"), RC_OK);
 		if (cginame_path(paths[i].script_name, paths[i].path_info,
@@ -114,7 +112,7 @@ TEST(resolved_path_stays_as_it_is)
 	struct buf out, again;
 	size_t i;
 
-	for (i = 0; i < NITEMS(paths); i++) {
+	for (i = 0; i < COUNT(paths); i++) {
 		buf_init(&out, 100);
 		buf_init(&again, 100);
 		assert_int_equal(
@@ -156,7 +154,7 @@ TEST(names_of_variables)
 	char out[64];
 	size_t i;
 
-	for (i = 0; i < NITEMS(variables); i++) {
+	for (i = 0; i < COUNT(variables); i++) {
 		assert_int_equal(
 		    cginame_variable(variables[i].field, out, sizeof(out)),
 		    RC_OK);

@@ -36,7 +36,7 @@ static const struct row {
 
 TEST(every_line_ends_in_crlf)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const size_t len = strlen(rows[i].in);
 
 		print_message("%s\n", rows[i].name);
@@ -111,7 +111,7 @@ static const struct {
 
 TEST(status_of_every_head)
 {
-	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+	for (size_t i = 0; i < COUNT(heads); i++) {
 		const size_t n = strlen(heads[i].output);
 		/* without a byte behind it, for the sanitizers */
 		char *output = malloc(n + 1);

@@ -7,8 +7,6 @@
 
 #include "date.h"
 
-#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
-
 /* As date -u -d says. */
 static const struct {
 	const char *text;
@@ -92,7 +90,7 @@ static const char *const bad[] = {
 
 TEST(every_date_in_its_form_only)
 {
-	for (size_t i = 0; i < NITEMS(good); i++) {
+	for (size_t i = 0; i < COUNT(good); i++) {
 		int64_t wall = -1, other = -1;
 		bool imf = good[i].text[3] == ',';
 
@@ -108,7 +106,7 @@ TEST(every_date_in_its_form_only)
 
 TEST(what_is_no_date_leaves_the_time_as_it_was)
 {
-	for (size_t i = 0; i < NITEMS(bad); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		int64_t wall = 42;
 
 		if (date_parse(bad[i], &wall))
@@ -182,7 +180,7 @@ TEST(is_written_in_both_forms)
 {
 	char http[DATE_IMF_LEN + 1], rfc3339[DATE_RFC3339_LEN + 1];
 
-	for (size_t i = 0; i < NITEMS(dates); i++) {
+	for (size_t i = 0; i < COUNT(dates); i++) {
 		date_put_imf(dates[i].wall, http);
 		date_put_rfc3339(dates[i].wall, rfc3339);
 		if (strcmp(http, dates[i].http) != 0 ||

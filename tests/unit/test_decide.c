@@ -69,7 +69,7 @@ TEST(no_record_runs)
 
 TEST(every_state)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct row *w = &rows[i];
 		struct record r = {
 			.state = w->state,
@@ -118,7 +118,7 @@ TEST(key_is_of_the_browser_with_the_same_address_or_cookies)
 		{ NULL, "", NULL, "y", false },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct record r = { .peer = (char *)(uintptr_t)cases[i].peer };
 
 		snprintf(r.cookie, sizeof(r.cookie), "%s", cases[i].cookie);
@@ -165,7 +165,7 @@ TEST(a_lost_attempt_is_made_up_for_after_a_pause)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
+	for (i = 0; i < COUNT(pauses); i++) {
 		assert_int_equal(
 		    decide_requeue(pauses[i].attempt, 0), pauses[i].least);
 		assert_in_range(decide_requeue(pauses[i].attempt, UINT32_MAX),
@@ -193,7 +193,7 @@ TEST(how_fingerprints_compare)
 	unsigned char fingerprint[FINGERPRINT_LEN] = { 0 };
 	char spec[16];
 
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+	for (size_t i = 0; i < COUNT(pairs); i++) {
 		struct record r = { .fingerprint_spec = spec,
 			.fingerprint = { 1 } };
 

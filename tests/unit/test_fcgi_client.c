@@ -167,7 +167,7 @@ TEST(what_is_no_answer_is_an_error)
 
 	buf_init(&in, 4096);
 	buf_init(&none, 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		buf_clear(&in);
 		add(&in, rows[i].type, 1, rows[i].body, rows[i].n, 0);
 		assert_int_equal(

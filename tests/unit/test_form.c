@@ -9,8 +9,6 @@
 #include "form.h"
 #include "limit.h"
 
-#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
-
 #define URL       "application/x-www-form-urlencoded"
 #define MULTI     "multipart/form-data; boundary=B"
 #define PART(h)   "--B\r\nContent-Disposition: form-data; " h "\r\n\r\n"
@@ -202,7 +200,7 @@ TEST(every_body_in_pieces_of_every_size)
 	struct buf out;
 	size_t i, piece, len;
 
-	for (i = 0; i < NITEMS(rows); i++) {
+	for (i = 0; i < COUNT(rows); i++) {
 		len = strlen(rows[i].body);
 		for (piece = 1; piece <= len + 1; piece++) {
 			buf_init(&out, 1000);

@@ -7,8 +7,6 @@
 
 #include "html.h"
 
-#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
-
 static const struct {
 	const char *text, *html;
 } texts[] = {
@@ -29,7 +27,7 @@ static const struct {
 
 TEST(text_is_never_markup)
 {
-	for (size_t i = 0; i < NITEMS(texts); i++) {
+	for (size_t i = 0; i < COUNT(texts); i++) {
 		struct buf out;
 
 		buf_init(&out, 256);
@@ -44,7 +42,7 @@ TEST(value_is_one_line)
 {
 	struct buf out;
 
-	for (size_t i = 0; i < NITEMS(texts); i++) {
+	for (size_t i = 0; i < COUNT(texts); i++) {
 		buf_init(&out, 256);
 		assert_int_equal(html_value(&out, texts[i].text), RC_OK);
 		if (strpbrk(texts[i].text, "\n\t") == NULL)
@@ -122,7 +120,7 @@ TEST(only_the_web_is_a_link)
 		{ "urn:x", "A&amp;B: urn:x" },
 	};
 
-	for (size_t i = 0; i < NITEMS(links); i++) {
+	for (size_t i = 0; i < COUNT(links); i++) {
 		struct buf out;
 
 		buf_init(&out, 256);
@@ -138,7 +136,7 @@ TEST(a_full_buffer_is_reported)
 		"1234567\303\274", "1234567\001" };
 	struct buf out;
 
-	for (size_t i = 0; i < NITEMS(long_texts); i++) {
+	for (size_t i = 0; i < COUNT(long_texts); i++) {
 		buf_init(&out, 8);
 		assert_int_equal(html_text(&out, long_texts[i]), RC_LIMIT);
 		assert_true(out.len <= 8);

@@ -49,7 +49,7 @@ TEST(siphash_gives_the_published_values)
 
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)i;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_int_equal(
 		    identity_siphash(&seed, bytes, rows[i].n), rows[i].value);
 }

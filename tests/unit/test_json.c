@@ -11,8 +11,6 @@
 #include "json.h"
 #include "limit.h"
 
-#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
-
 static const struct conf_list nothing;
 
 static enum json_verdict
@@ -306,17 +304,17 @@ check_rows(const struct row *rows, size_t n)
 
 TEST(values_of_every_kind)
 {
-	check_rows(values, NITEMS(values));
+	check_rows(values, COUNT(values));
 }
 
 TEST(strings_of_every_kind)
 {
-	check_rows(strings, NITEMS(strings));
+	check_rows(strings, COUNT(strings));
 }
 
 TEST(numbers_are_exact_decimals)
 {
-	check_rows(numbers, NITEMS(numbers));
+	check_rows(numbers, COUNT(numbers));
 }
 
 /* In an array and an object, too: other characters follow the number. */
@@ -325,7 +323,7 @@ TEST(numbers_inside_others)
 	char text[256], canonical[256];
 	size_t i;
 
-	for (i = 0; i < NITEMS(numbers); i++) {
+	for (i = 0; i < COUNT(numbers); i++) {
 		snprintf(text, sizeof(text), "[%s,{\"a\":%s}]", numbers[i].text,
 		    numbers[i].text);
 		if (numbers[i].canonical != NULL)
@@ -339,7 +337,7 @@ TEST(numbers_inside_others)
 
 TEST(malformed_texts_and_duplicate_names)
 {
-	check_rows(malformed, NITEMS(malformed));
+	check_rows(malformed, COUNT(malformed));
 	check("empty", "", 0, NULL);
 	check("NUL", "\0", 1, NULL);
 	check("NUL behind the value", "1\0", 2, NULL);
@@ -355,7 +353,7 @@ TEST(texts_cut_off_anywhere)
 	char *exact;
 	size_t i, len;
 
-	for (i = 0; i < NITEMS(values); i++) {
+	for (i = 0; i < COUNT(values); i++) {
 		for (len = 1; len < strlen(values[i].text); len++) {
 			exact = malloc(len);
 			assert_non_null(exact);
@@ -495,13 +493,13 @@ static const struct {
 
 TEST(members_that_are_left_out)
 {
-	const char *items[NITEMS(ignores[0].ignore) + 1] = { NULL };
+	const char *items[COUNT(ignores[0].ignore) + 1] = { NULL };
 	struct conf_list list;
 	enum json_verdict v;
 	struct buf out;
 	size_t i;
 
-	for (i = 0; i < NITEMS(ignores); i++) {
+	for (i = 0; i < COUNT(ignores); i++) {
 		memcpy(items, ignores[i].ignore, sizeof(ignores[i].ignore));
 		list = list_of(items);
 		buf_init(&out, strlen(ignores[i].text));
@@ -568,7 +566,7 @@ TEST(pointers_that_are_valid)
 {
 	size_t i;
 
-	for (i = 0; i < NITEMS(pointers); i++)
+	for (i = 0; i < COUNT(pointers); i++)
 		if (conf_value_is_pointer(pointers[i].pointer) !=
 		    pointers[i].valid)
 			fail_msg("%s", pointers[i].name);
@@ -651,7 +649,7 @@ static const char *const characters[] = { "\\u0001", "\\n", "\\u001f", "!",
 	"\\\"", "A", "\\\\", "a", "\xc3\xa9", "\xed\x9f\xbf",
 	"\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbd", "\xee\x80\x80",
 	"\xef\xbf\xbd" };
-#define NCHARACTERS NITEMS(characters)
+#define NCHARACTERS COUNT(characters)
 
 /* Appends an object with all names of up to three of these characters, in
  * order, or all mixed up. */

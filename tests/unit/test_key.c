@@ -7,8 +7,6 @@
 
 #include "key.h"
 
-#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
-
 /* Verdicts with `any` and with `string`; key is what KEY_OK leaves. */
 struct row {
 	const char *name;
@@ -211,7 +209,7 @@ TEST(every_form_of_a_value)
 {
 	size_t i;
 
-	for (i = 0; i < NITEMS(rows); i++) {
+	for (i = 0; i < COUNT(rows); i++) {
 		check(rows[i].name, rows[i].value, &route_any, rows[i].any,
 		    rows[i].key);
 		check(rows[i].name, rows[i].value, &route_string,
@@ -224,7 +222,7 @@ TEST(parameters_are_ignored_if_well_formed)
 	char value[128];
 	size_t i;
 
-	for (i = 0; i < NITEMS(parameters); i++) {
+	for (i = 0; i < COUNT(parameters); i++) {
 		snprintf(value, sizeof(value), "\"k\"%s", parameters[i].text);
 		check(parameters[i].name, value, &route_any,
 		    parameters[i].valid ? KEY_OK : KEY_MALFORMED, "k");
@@ -256,7 +254,7 @@ TEST(lengths_are_those_of_the_key_itself)
 	struct key key;
 	size_t i;
 
-	for (i = 0; i < NITEMS(lengths); i++) {
+	for (i = 0; i < COUNT(lengths); i++) {
 		route.key_min_length = lengths[i].min;
 		route.key_max_length = lengths[i].max;
 		if (key_parse(lengths[i].value, &route, &key) !=

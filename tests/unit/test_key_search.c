@@ -11,8 +11,6 @@
 #include "scope.h"
 #include "limit.h"
 
-#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
-
 #define URL   "application/x-www-form-urlencoded"
 #define JSON  "application/json"
 #define MULTI "multipart/form-data; boundary=B"
@@ -247,7 +245,7 @@ TEST(every_place_and_what_is_no_key_there)
 	struct key key;
 	size_t i, piece;
 
-	for (i = 0; i < NITEMS(rows); i++) {
+	for (i = 0; i < COUNT(rows); i++) {
 		conf = configured(rows[i].from);
 		for (piece = 1; piece < 100; piece += 7) {
 			verdict = find(&conf->defaults, &rows[i], piece, &key);

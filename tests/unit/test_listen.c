@@ -96,7 +96,7 @@ TEST(unix_socket_has_the_mode_asked_for)
 {
 	static const unsigned modes[] = { 0600, 0660, 0666 };
 
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+	for (size_t i = 0; i < COUNT(modes); i++) {
 		struct conf conf = conf_for(spec);
 		struct stat st;
 		mode_t mask = umask(027);
@@ -318,7 +318,7 @@ TEST(names_that_name_no_socket)
 		{ "tcp:203.0.113.1:9000", "Cannot assign requested address" },
 	};
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct conf conf = conf_for(bad[i].name);
 
 		refused(&conf, "test.conf:7: ", bad[i].end);
@@ -486,7 +486,7 @@ child_systemd_many(void)
 	char *path;
 
 	socket_at(3, true);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		set_listen_env(bad[i], getpid());
 		MUST(listen_open(&conf, &path, &err) == -1);
 		MUST(strncmp(err.text, "LISTEN_FDS: ", 12) == 0);

@@ -106,7 +106,7 @@ TEST(values)
 	char expected[256];
 	size_t i;
 
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (i = 0; i < COUNT(rows); i++) {
 		begin();
 		log_event(LOG_INFO, "test", NULL, LOG_S("v", rows[i].value));
 		end();

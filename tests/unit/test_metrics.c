@@ -149,7 +149,7 @@ TEST(the_names_that_dashboards_are_built_on_are_there)
 	char sample[128];
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (i = 0; i < COUNT(names); i++) {
 		snprintf(sample, sizeof(sample), "oncewrap_%s", names[i]);
 		if (value_of(sample) < 0)
 			fail_msg("%s", sample);
@@ -239,7 +239,7 @@ TEST(a_bucket_holds_what_is_not_above_its_bound)
 	double was_in, was_not_in, count, sum;
 	size_t i;
 
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (i = 0; i < COUNT(rows); i++) {
 		snprintf(in, sizeof(in), BUCKET, rows[i].in);
 		snprintf(not_in, sizeof(not_in), BUCKET,
 		    rows[i].not_in != NULL ? rows[i].not_in : "none");

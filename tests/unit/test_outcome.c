@@ -155,7 +155,7 @@ static const struct row {
 
 TEST(every_row)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct row *w = &rows[i];
 		struct conf_route rt = route(w->check);
 		struct outcome_facts f = {
@@ -194,7 +194,7 @@ TEST(an_explicit_outcome_is_what_the_handler_says)
 	struct conf_route rt = route(CHECK);
 
 	rt.outcome = CONF_OUTCOME_EXPLICIT;
-	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+	for (size_t i = 0; i < COUNT(want); i++) {
 		struct outcome_facts f = { .run = { .end = RUN_EXITED },
 			.head = OK,
 			.status = want[i].status,
@@ -282,7 +282,7 @@ TEST(what_is_known_to_have_done_nothing)
 	struct record r = { .state = RECORD_PENDING };
 	char none[] = "", spec[] = "2 value\n";
 
-	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+	for (size_t i = 0; i < COUNT(want); i++) {
 		struct conf_route rt = route(want[i].check);
 		struct outcome_facts f = {
 			.run = { .end = want[i].end,

@@ -23,7 +23,7 @@ TEST(token_is_good_for_an_hour)
 	char token[PAGE_TOKEN_SIZE];
 
 	assert_int_equal(page_token_make(&forget, secret, NOW, token), RC_OK);
-	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+	for (size_t i = 0; i < COUNT(times); i++)
 		assert_int_equal(page_token_is_good(&forget, secret,
 				     NOW + times[i].after, token),
 		    times[i].good);
@@ -46,7 +46,7 @@ TEST(token_is_bound_to_all_of_it)
 	char token[PAGE_TOKEN_SIZE];
 
 	assert_int_equal(page_token_make(&forget, secret, NOW, token), RC_OK);
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+	for (size_t i = 0; i < COUNT(others); i++)
 		assert_false(
 		    page_token_is_good(&others[i], secret, NOW, token));
 	memcpy(other, secret, sizeof(other));
@@ -61,7 +61,7 @@ TEST(no_other_text_is_the_token)
 	char token[PAGE_TOKEN_SIZE], text[2 * PAGE_TOKEN_SIZE];
 
 	assert_int_equal(page_token_make(&forget, secret, NOW, token), RC_OK);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+	for (size_t i = 0; i < COUNT(texts); i++)
 		assert_false(
 		    page_token_is_good(&forget, secret, NOW, texts[i]));
 	for (size_t i = 0; token[i] != '\0'; i++) {
@@ -96,7 +96,7 @@ TEST(ages_are_short)
 		{ 90000000, "1 d 1 h" } };
 	char text[PAGE_AGE_SIZE];
 
-	for (size_t i = 0; i < sizeof(ages) / sizeof(ages[0]); i++) {
+	for (size_t i = 0; i < COUNT(ages); i++) {
 		page_write_age(ages[i].ms, text);
 		assert_string_equal(text, ages[i].text);
 	}
@@ -114,7 +114,7 @@ TEST(a_cut_text_ends_with_a_whole_character)
 		    "\377\377\377\377\377\377..." } };
 	char text[10];
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < COUNT(texts); i++) {
 		page_write_cut(texts[i].text, text, sizeof(text));
 		assert_string_equal(text, texts[i].cut);
 	}

@@ -9,8 +9,6 @@
 
 #include "prefer.h"
 
-#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
-
 static const struct {
 	const char *field;
 	bool asks;
@@ -83,14 +81,14 @@ asks(const struct param *params, size_t n)
 
 TEST(every_field)
 {
-	for (size_t i = 0; i < NITEMS(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct param params[] = {
 			{ "HTTP_X_PREFER", "respond-async=1" },
 			{ "HTTP_PREFER", rows[i].field },
 			{ "http_prefer", "respond-async=1" },
 		};
 
-		if (asks(params, NITEMS(params)) != rows[i].asks)
+		if (asks(params, COUNT(params)) != rows[i].asks)
 			fail_msg("\"%s\"", rows[i].field);
 	}
 }
@@ -101,7 +99,7 @@ TEST(request_without_the_field_does_not_ask)
 		{ "http_prefer", "respond-async" } };
 
 	assert_false(asks(NULL, 0));
-	assert_false(asks(params, NITEMS(params)));
+	assert_false(asks(params, COUNT(params)));
 }
 
 TEST(lines_of_a_repeated_field_are_one_list)
@@ -112,8 +110,8 @@ TEST(lines_of_a_repeated_field_are_one_list)
 						  "respond-async=1" },
 		{ "HTTP_PREFER", "respond-async" } };
 
-	assert_true(asks(later, NITEMS(later)));
-	assert_false(asks(first, NITEMS(first)));
+	assert_true(asks(later, COUNT(later)));
+	assert_false(asks(first, COUNT(first)));
 }
 
 static const struct {
@@ -205,14 +203,14 @@ wants_html(const struct param *params, size_t n)
 
 TEST(html_only_where_it_is_preferred)
 {
-	for (size_t i = 0; i < NITEMS(accepts); i++) {
+	for (size_t i = 0; i < COUNT(accepts); i++) {
 		const struct param params[] = {
 			{ "HTTP_X_ACCEPT", "application/json" },
 			{ "HTTP_ACCEPT", accepts[i].field },
 			{ "ACCEPT", "text/html" },
 		};
 
-		if (wants_html(params, NITEMS(params)) != accepts[i].html)
+		if (wants_html(params, COUNT(params)) != accepts[i].html)
 			fail_msg("\"%s\"", accepts[i].field);
 	}
 	assert_false(wants_html(NULL, 0));
@@ -228,9 +226,9 @@ TEST(lines_of_a_repeated_accept_are_one_list)
 	static const struct param bad[] = { { "HTTP_ACCEPT", "text/html" },
 		{ "HTTP_ACCEPT", "text/html;q=x" } };
 
-	assert_false(wants_html(json, NITEMS(json)));
-	assert_true(wants_html(html, NITEMS(html)));
-	assert_false(wants_html(bad, NITEMS(bad)));
+	assert_false(wants_html(json, COUNT(json)));
+	assert_true(wants_html(html, COUNT(html)));
+	assert_false(wants_html(bad, COUNT(bad)));
 }
 
 static const struct {
@@ -283,7 +281,7 @@ TEST(languages_in_the_order_of_the_client)
 	struct prefer_languages got;
 	char tags[PREFER_LANGUAGES * (PREFER_TAG_LEN + 1) + 1];
 
-	for (size_t i = 0; i < NITEMS(languages); i++) {
+	for (size_t i = 0; i < COUNT(languages); i++) {
 		const struct param params[] = {
 			{ "HTTP_ACCEPT", "es" },
 			{ "HTTP_ACCEPT_LANGUAGE", languages[i].field },
@@ -291,7 +289,7 @@ TEST(languages_in_the_order_of_the_client)
 
 		memset(&request, 0, sizeof(request));
 		request.params = params;
-		request.nparams = NITEMS(params);
+		request.nparams = COUNT(params);
 		prefer_languages(&request, &got);
 		tags[0] = '\0';
 		for (size_t j = 0; j < got.n; j++) {

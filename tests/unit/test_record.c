@@ -71,7 +71,7 @@ TEST(other_names_are_no_states)
 		"completed ", "in-progress", "NONE" };
 	enum record_state s = RECORD_UNKNOWN;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_false(record_state_parse(bad[i], &s));
 	assert_int_equal(s, RECORD_UNKNOWN);
 }
@@ -220,7 +220,7 @@ TEST(every_invariant)
 {
 	char fingerprint_spec[] = "v1", none[] = "";
 
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+	for (size_t i = 0; i < COUNT(checks); i++) {
 		const struct check *c = &checks[i];
 		struct record r = {
 			.id = c->id,

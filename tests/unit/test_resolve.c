@@ -11,8 +11,6 @@
 #include "resolve.h"
 #include "store_impl.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Outcomes belong to a store; this one stores nothing. */
 static struct store_base store = { .ops = &sqlite_ops };
 

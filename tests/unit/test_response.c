@@ -8,8 +8,6 @@
 
 #include "response.h"
 
-#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
-
 TEST(new_one_is_an_empty_200)
 {
 	struct response r;
@@ -52,7 +50,7 @@ TEST(lines_become_fields)
 	enum rc rc;
 	size_t i;
 
-	for (i = 0; i < NITEMS(rows); i++) {
+	for (i = 0; i < COUNT(rows); i++) {
 		response_init(&r);
 		rc = response_add_lines(
 		    &r, rows[i].lines, strlen(rows[i].lines));
@@ -93,7 +91,7 @@ TEST(what_may_be_added)
 	struct response r;
 	size_t i;
 
-	for (i = 0; i < NITEMS(adds); i++) {
+	for (i = 0; i < COUNT(adds); i++) {
 		response_init(&r);
 		if (response_add(&r, adds[i].field, adds[i].value) !=
 		    adds[i].rc)
@@ -167,7 +165,7 @@ TEST(walk_ends_where_the_block_is_broken)
 	struct buf b;
 	size_t i, pos;
 
-	for (i = 0; i < NITEMS(blocks); i++) {
+	for (i = 0; i < COUNT(blocks); i++) {
 		buf_init(&b, 100);
 		assert_int_equal(buf_adds(&b, blocks[i]), RC_OK);
 		pos = 0;
@@ -197,13 +195,13 @@ TEST(removal_by_name)
 	struct response r;
 	size_t i;
 
-	for (i = 0; i < NITEMS(removals); i++) {
+	for (i = 0; i < COUNT(removals); i++) {
 		response_init(&r);
 		assert_int_equal(
 		    buf_adds(&r.fields, removals[i].before), RC_OK);
 		response_remove(&r, NULL, 0);
 		assert_string_equal(r.fields.data, removals[i].before);
-		response_remove(&r, names, NITEMS(names));
+		response_remove(&r, names, COUNT(names));
 		if (strcmp(r.fields.data, removals[i].after) != 0)
 			fail_msg("%s: %s", removals[i].name, r.fields.data);
 		assert_int_equal(r.fields.len, strlen(removals[i].after));
@@ -240,7 +238,7 @@ TEST(removal_of_hop_by_hop_fields)
 	struct response r;
 	size_t i;
 
-	for (i = 0; i < NITEMS(hops); i++) {
+	for (i = 0; i < COUNT(hops); i++) {
 		response_init(&r);
 		assert_int_equal(buf_adds(&r.fields, hops[i].before), RC_OK);
 		response_remove_hop_by_hop(&r);
@@ -272,7 +270,7 @@ TEST(head_for_the_web_server)
 	struct buf out;
 	size_t i;
 
-	for (i = 0; i < NITEMS(heads); i++) {
+	for (i = 0; i < COUNT(heads); i++) {
 		response_init(&r);
 		buf_init(&out, 100);
 		r.kind = heads[i].kind;

@@ -9,8 +9,6 @@
 #include "limit.h"
 #include "route.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 TEST(longest_prefix_by_whole_segments)
 {
 	static const struct {

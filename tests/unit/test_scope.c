@@ -8,8 +8,7 @@
 
 #include "scope.h"
 
-#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
-#define MAX_ROW   4
+#define MAX_ROW 4
 
 /* HMAC-SHA-256, as openssl dgst -mac HMAC says, of "Bearer abc" and "s=1"
  * under 32 bytes of 0x0b, and of "Bearer abc" under 32 of 0x0c. */
@@ -107,7 +106,7 @@ TEST(every_kind_of_variable)
 	bool empty;
 	size_t i;
 
-	for (i = 0; i < NITEMS(rows); i++) {
+	for (i = 0; i < COUNT(rows); i++) {
 		buf_init(&out, 1000);
 		assert_int_equal(buf_adds(&out, "before"), RC_OK);
 		empty = !rows[i].empty;
@@ -144,7 +143,7 @@ TEST(a_variable_that_comes_twice_is_refused)
 	struct buf out;
 	bool empty;
 
-	for (size_t i = 0; i < NITEMS(values); i++) {
+	for (size_t i = 0; i < COUNT(values); i++) {
 		const struct param params[MAX_ROW] = {
 			{ "HTTP_X_USER", "ann" },
 			{ "REMOTE_USER", "eve" },
@@ -188,14 +187,14 @@ TEST(no_two_callers_share_a_scope)
 	static const char *const values[] = { "", "a", "b", "|", "%", "%7C",
 		"a|", "|a", "a|b", "%25", "%7C%25", "||" };
 	const char *const variables[MAX_ROW] = { "A", "B" };
-	struct buf out[NITEMS(values) * NITEMS(values)];
+	struct buf out[COUNT(values) * COUNT(values)];
 	size_t i, j;
 	bool empty;
 
-	for (i = 0; i < NITEMS(out); i++) {
+	for (i = 0; i < COUNT(out); i++) {
 		const struct param params[MAX_ROW] = {
-			{ "A", values[i / NITEMS(values)] },
-			{ "B", values[i % NITEMS(values)] },
+			{ "A", values[i / COUNT(values)] },
+			{ "B", values[i % COUNT(values)] },
 		};
 
 		buf_init(&out[i], 100);
@@ -204,7 +203,7 @@ TEST(no_two_callers_share_a_scope)
 		for (j = 0; j < i; j++)
 			assert_string_not_equal(out[i].data, out[j].data);
 	}
-	for (i = 0; i < NITEMS(out); i++)
+	for (i = 0; i < COUNT(out); i++)
 		buf_free(&out[i]);
 }
 
@@ -214,7 +213,7 @@ TEST(scope_above_the_limit_is_refused)
 	struct buf out;
 	bool empty;
 
-	for (i = 0; i < NITEMS(rows); i++) {
+	for (i = 0; i < COUNT(rows); i++) {
 		for (max = 0; max < strlen(rows[i].scope); max++) {
 			buf_init(&out, max);
 			make(rows[i].variables, rows[i].params, 0x0b, &out,
@@ -240,7 +239,7 @@ TEST(a_scope_in_the_log_is_a_part_of_its_hash)
 	};
 	char tag[LOG_SCOPE_LEN + 1];
 
-	for (size_t i = 0; i < NITEMS(tags); i++) {
+	for (size_t i = 0; i < COUNT(tags); i++) {
 		scope_tag(tags[i].scope, tag);
 		assert_string_equal(tag, tags[i].tag);
 	}

@@ -10,8 +10,6 @@
 #include "digest.h"
 #include "sealed.h"
 
-#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
-
 static const unsigned char secret[SCOPE_SECRET_LEN] = "a secret",
 			   other[SCOPE_SECRET_LEN] = "another one";
 
@@ -91,7 +89,7 @@ TEST(downstream_key_tells_its_number)
 		INT64_C(1) << 46 };
 	char uuid[UUID_LEN + 1], random[UUID_LEN + 1];
 
-	for (size_t i = 0; i < NITEMS(ids); i++) {
+	for (size_t i = 0; i < COUNT(ids); i++) {
 		uuid_random(random);
 		memcpy(uuid, random, sizeof(uuid));
 		assert_int_equal(
@@ -126,7 +124,7 @@ TEST(no_uuid_tells_no_number)
 		"123e4567-e89b-42d3-a456-42661417400A",
 		"123e4567-e89b-42d3-a456--26614174000" };
 
-	for (size_t i = 0; i < NITEMS(texts); i++)
+	for (size_t i = 0; i < COUNT(texts); i++)
 		assert_int_equal(sealed_downstream_id(secret, texts[i]), 0);
 }
 
@@ -148,7 +146,7 @@ TEST(reference_tells_its_number)
 	unsigned char b[16], random[16];
 	uint64_t got;
 
-	for (size_t i = 0; i < NITEMS(numbers); i++) {
+	for (size_t i = 0; i < COUNT(numbers); i++) {
 		bytes_of((int)i, random);
 		memcpy(b, random, sizeof(b));
 		assert_int_equal(

@@ -73,7 +73,7 @@ TEST(what_is_written_is_read)
 	assert_non_null(data);
 	for (i = 0; i < 17 * 1024 * 1024; i++)
 		data[i] = byte_at(i);
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (i = 0; i < COUNT(rows); i++) {
 		s = spool_new();
 		assert_non_null(s);
 		for (done = 0; done < rows[i].length; done += n) {

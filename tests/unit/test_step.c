@@ -213,7 +213,7 @@ static const struct row {
 
 TEST(each_change_is_one_of_the_table)
 {
-	const size_t n = sizeof(rows) / sizeof(rows[0]);
+	const size_t n = COUNT(rows);
 	enum record_state from;
 	unsigned changes = 0;
 
@@ -401,7 +401,7 @@ TEST(a_key_of_which_nothing_happened_takes_the_next_fingerprint)
 		{ true, true, -1, "started", true },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct step_reason end = {
 			.nothing_happened = cases[i].nothing,
 			.requeue = cases[i].requeue,
@@ -490,7 +490,7 @@ TEST(a_lost_attempt_ends_by_its_processes_and_on_crash)
 		{ true, true, NOW, RC_OK, RECORD_UNKNOWN, 1 },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct record r = sample(RECORD_IN_PROGRESS);
 		struct step s = { 0 };
 
@@ -517,7 +517,7 @@ TEST(a_suspected_attempt_is_released_once_its_processes_are_gone)
 		{ false, false, RC_LOST, RECORD_UNKNOWN },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct record r = sample(RECORD_IN_PROGRESS);
 		struct step s = { 0 };
 

@@ -30,7 +30,7 @@ TEST(texts_as_people_copy_them)
 	};
 	char uuid[UUID_LEN + 1];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		if (uuid_copied(cases[i].text, uuid) != cases[i].is)
 			fail_msg("%s", cases[i].text);
 		if (cases[i].is)

@@ -18,8 +18,7 @@
 #include "limit.h"
 #include "prefer.h"
 
-#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
-#define MAX       (4 << 20)
+#define MAX (4 << 20)
 
 /* --- the counter ------------------------------------------------------- */
 
@@ -192,8 +191,8 @@ TEST(json_of_any_shape)
 	};
 	size_t i;
 
-	measure("JSON", json_work, shapes, NITEMS(shapes), 100000);
-	for (i = 0; i < NITEMS(shapes); i++)
+	measure("JSON", json_work, shapes, COUNT(shapes), 100000);
+	for (i = 0; i < COUNT(shapes); i++)
 		depth_costs_nothing(&shapes[i]);
 }
 
@@ -223,7 +222,7 @@ TEST(order_of_json_costs_little)
 	static const char *const begin[] = { "", "common/beginning/" };
 	uint64_t sorted, mixed;
 
-	for (size_t i = 0; i < NITEMS(begin); i++) {
+	for (size_t i = 0; i < COUNT(begin); i++) {
 		sorted = work_of_members(MEMBERS, begin[i], 1);
 		mixed = work_of_members(MEMBERS, begin[i], 7919);
 		if (mixed > 2 * sorted)
@@ -247,7 +246,7 @@ request_work(const struct buf *text)
 		{ "HTTP_COOKIE", text->data }, { "HTTP_PREFER", text->data },
 		{ "HTTP_ACCEPT", text->data }, { "HTTP_H", text->data } };
 	const struct request rq = { .params = params,
-		.nparams = NITEMS(params),
+		.nparams = COUNT(params),
 		.method = "POST",
 		.path = "/",
 		.query = text->data,
@@ -331,10 +330,10 @@ TEST(forms_and_fields_of_any_shape)
 	conf = conf_parse("f", text, sizeof(text) - 1, &err);
 	assert_non_null(conf);
 	type = "application/x-www-form-urlencoded";
-	measure("a form", request_work, shapes, NITEMS(shapes), 20000);
+	measure("a form", request_work, shapes, COUNT(shapes), 20000);
 	type = "multipart/form-data; boundary=b";
-	measure("a multipart form", request_work, parts, NITEMS(parts), 50000);
-	measure("a part's head", request_work, heads, NITEMS(heads), 6000);
+	measure("a multipart form", request_work, parts, COUNT(parts), 50000);
+	measure("a part's head", request_work, heads, COUNT(heads), 6000);
 	conf_unref(conf);
 }
 
@@ -367,7 +366,7 @@ TEST(heads_of_any_shape)
 		    "\n" },
 	};
 
-	measure("a head", head_work, shapes, NITEMS(shapes), 30000);
+	measure("a head", head_work, shapes, COUNT(shapes), 30000);
 }
 
 static void
@@ -387,5 +386,5 @@ TEST(text_of_a_page)
 		{ "", "\xf0", "" }, { "", "\x01", "" },
 		{ "", "\xc3\xa4", "" } };
 
-	measure("a page", page_work, shapes, NITEMS(shapes), 50000);
+	measure("a page", page_work, shapes, COUNT(shapes), 50000);
 }
