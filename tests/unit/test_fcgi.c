@@ -4,13 +4,8 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "cases.h"
 
-#include <cmocka.h>
 #include <fastcgi.h>
 
 #include "fcgi.h"
@@ -284,25 +279,27 @@ feed(struct fcgi *f, const struct buf *in, size_t step, struct buf *trace)
 	}
 }
 
-static void
-run_row(void **state)
+TEST(every_row_in_pieces_of_every_size)
 {
 	static const size_t steps[] = { SIZE_MAX, 1, 7, 4096 };
-	const struct row *row = *state;
 	struct buf in, trace;
 	struct fcgi f;
-	size_t i;
 
 	buf_init(&in, 1 << 20);
 	buf_init(&trace, 1 << 20);
-	for (i = 0; i < MAX_RECORDS && row->recs[i].content != NULL; i++)
-		add_record(&in, &row->recs[i]);
-	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		fcgi_init(&f, 99);
-		buf_clear(&trace);
-		feed(&f, &in, steps[i], &trace);
-		assert_string_equal(trace.data, row->trace);
-		fcgi_free(&f);
+	for (const struct row *row = rows; row < rows + COUNT(rows); row++) {
+		print_message("%s\n", row->name);
+		buf_clear(&in);
+		for (size_t i = 0;
+		     i < MAX_RECORDS && row->recs[i].content != NULL; i++)
+			add_record(&in, &row->recs[i]);
+		for (size_t i = 0; i < COUNT(steps); i++) {
+			fcgi_init(&f, 99);
+			buf_clear(&trace);
+			feed(&f, &in, steps[i], &trace);
+			assert_string_equal(trace.data, row->trace);
+			fcgi_free(&f);
+		}
 	}
 	buf_free(&in);
 	buf_free(&trace);
@@ -352,8 +349,7 @@ feed_all(struct fcgi *f, const struct buf *in)
 	return ev;
 }
 
-static void
-test_params_limits(void **state)
+TEST(params_limits)
 {
 	static const struct {
 		size_t count, value_len;
@@ -365,8 +361,7 @@ test_params_limits(void **state)
 		{ 1, LIMIT_PARAMS - 5, "the parameters are too long" },
 	};
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+	for (size_t i = 0; i < COUNT(limits); i++) {
 		struct buf in;
 		struct fcgi f;
 
@@ -386,13 +381,11 @@ test_params_limits(void **state)
 	}
 }
 
-static void
-test_version_other_than_1(void **state)
+TEST(version_other_than_1)
 {
 	struct fcgi f;
 	size_t used;
 
-	(void)state;
 	fcgi_init(&f, 1);
 	assert_int_equal(
 	    fcgi_feed(&f, "GET / HTTP/1.0\r\n", 16, &used), FCGI_EV_ERROR);
@@ -400,15 +393,13 @@ test_version_other_than_1(void **state)
 	fcgi_free(&f);
 }
 
-static void
-test_replies_not_taken_are_bounded(void **state)
+TEST(replies_not_taken_are_bounded)
 {
 	static const unsigned char ask[8] = { 1, FCGI_GET_VALUES };
 	struct fcgi f;
 	size_t used;
 	int n = 0;
 
-	(void)state;
 	fcgi_init(&f, 1);
 	while (fcgi_feed(&f, ask, 8, &used) == FCGI_EV_REPLY)
 		assert_true(++n < 10000);
@@ -417,15 +408,13 @@ test_replies_not_taken_are_bounded(void **state)
 	fcgi_free(&f);
 }
 
-static void
-test_idle_only_between_records(void **state)
+TEST(idle_only_between_records)
 {
 	static const unsigned char ask[16] = { 1, FCGI_GET_VALUES, 0, 0, 0, 0,
 		8 };
 	struct fcgi f;
 	size_t used;
 
-	(void)state;
 	fcgi_init(&f, 1);
 	assert_true(fcgi_idle(&f));
 	for (size_t i = 0; i < 15; i++) {
@@ -438,16 +427,14 @@ test_idle_only_between_records(void **state)
 	fcgi_free(&f);
 }
 
-static void
-test_stdout_header(void **state)
+TEST(stdout_header)
 {
 	static const struct {
 		size_t n, padding;
 	} sizes[] = { { 0, 0 }, { 1, 7 }, { 7, 1 }, { 8, 0 },
 		{ FCGI_CONTENT_MAX, 0 }, { 65535, 1 } };
 
-	(void)state;
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (size_t i = 0; i < COUNT(sizes); i++) {
 		unsigned char h[8];
 
 		assert_int_equal(fcgi_stdout_header(0x1234, sizes[i].n, h),
@@ -460,40 +447,12 @@ test_stdout_header(void **state)
 	}
 }
 
-static void
-test_end(void **state)
+TEST(end_of_a_request)
 {
 	static const unsigned char want[FCGI_END_SIZE] = { 1, 6, 1, 2, 0, 0, 0,
 		0, 1, 3, 1, 2, 0, 8, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0 };
 	unsigned char out[FCGI_END_SIZE];
 
-	(void)state;
 	fcgi_end(0x0102, 0x01020304, out);
 	assert_memory_equal(out, want, sizeof(want));
-}
-
-int
-main(void)
-{
-	enum { NROWS = sizeof(rows) / sizeof(rows[0]) };
-	static const struct CMUnitTest others[] = {
-		cmocka_unit_test(test_params_limits),
-		cmocka_unit_test(test_version_other_than_1),
-		cmocka_unit_test(test_replies_not_taken_are_bounded),
-		cmocka_unit_test(test_idle_only_between_records),
-		cmocka_unit_test(test_stdout_header),
-		cmocka_unit_test(test_end),
-	};
-	struct CMUnitTest tests[NROWS];
-	struct row copy[NROWS];
-	int failed;
-
-	memcpy(copy, rows, sizeof(rows));
-	for (size_t i = 0; i < NROWS; i++)
-		tests[i] = (struct CMUnitTest){ .name = copy[i].name,
-			.test_func = run_row,
-			.initial_state = &copy[i] };
-	failed = cmocka_run_group_tests_name("fcgi rows", tests, NULL, NULL);
-	failed += cmocka_run_group_tests_name("fcgi", others, NULL, NULL);
-	return failed != 0;
 }

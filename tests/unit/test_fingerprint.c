@@ -10,7 +10,6 @@
 #include "fingerprint.h"
 #include "limit.h"
 
-#define NITEMS(a) (sizeof(a) / sizeof((a)[0]))
 #define MAX_ITEMS 5
 
 /* --- fingerprint specs -------------------------------------------------- */
@@ -20,8 +19,8 @@ static const struct {
 	enum conf_fingerprint how;
 	const char *headers[MAX_ITEMS + 1], *ignore[MAX_ITEMS + 1];
 	enum rc rc;
-	const char *fingerprint_spec;
-} fingerprint_specs[] = {
+	const char *spec;
+} specs[] = {
 	{ "json", CONF_FINGERPRINT_VALUE, { NULL }, { NULL }, RC_OK,
 	    "2 value\n" },
 	{ "exact", CONF_FINGERPRINT_EXACT, { NULL }, { NULL }, RC_OK,
@@ -56,21 +55,18 @@ TEST(fingerprint_spec_of_a_route)
 	enum rc rc;
 	size_t i;
 
-	for (i = 0; i < NITEMS(fingerprint_specs); i++) {
+	for (i = 0; i < COUNT(specs); i++) {
 		memset(&route, 0, sizeof(route));
-		route.fingerprint = fingerprint_specs[i].how;
-		route.fingerprint_headers =
-		    list_of(fingerprint_specs[i].headers);
-		route.fingerprint_ignore = list_of(fingerprint_specs[i].ignore);
+		route.fingerprint = specs[i].how;
+		route.fingerprint_headers = list_of(specs[i].headers);
+		route.fingerprint_ignore = list_of(specs[i].ignore);
 		buf_init(&out, 1000);
 		assert_int_equal(buf_adds(&out, "before"), RC_OK);
 		rc = fingerprint_spec_write(&route, &out);
-		if (rc != fingerprint_specs[i].rc)
-			fail_msg(
-			    "%s: %s", fingerprint_specs[i].name, rc_text(rc));
-		if (strcmp(out.data, fingerprint_specs[i].fingerprint_spec) !=
-		    0)
-			fail_msg("%s: %s", fingerprint_specs[i].name, out.data);
+		if (rc != specs[i].rc)
+			fail_msg("%s: %s", specs[i].name, rc_text(rc));
+		if (strcmp(out.data, specs[i].spec) != 0)
+			fail_msg("%s: %s", specs[i].name, out.data);
 		buf_free(&out);
 		list_free(&route.fingerprint_headers);
 		list_free(&route.fingerprint_ignore);
@@ -102,7 +98,7 @@ TEST(spec_names_the_places_of_a_key_that_could_count)
 	char text[256];
 	size_t i;
 
-	for (i = 0; i < NITEMS(places); i++) {
+	for (i = 0; i < COUNT(places); i++) {
 		snprintf(
 		    text, sizeof(text), "[defaults]\n%s\n", places[i].options);
 		conf = conf_from(text);
@@ -190,7 +186,7 @@ fingerprint_make(
 static enum rc
 make(const struct spec *s, const char *fingerprint_spec, unsigned char *out)
 {
-	struct param params[NITEMS(s->params) + 1];
+	struct param params[COUNT(s->params) + 1];
 	size_t n = 0, i;
 	struct request req = { .body_fd = -1 };
 	char *body;
@@ -198,7 +194,7 @@ make(const struct spec *s, const char *fingerprint_spec, unsigned char *out)
 
 	if (s->type != NULL)
 		params[n++] = (struct param){ "CONTENT_TYPE", s->type };
-	for (i = 0; i < NITEMS(s->params) && s->params[i].name != NULL; i++)
+	for (i = 0; i < COUNT(s->params) && s->params[i].name != NULL; i++)
 		params[n++] = s->params[i];
 	req.params = params;
 	req.nparams = n;
@@ -249,7 +245,7 @@ TEST(hashes_made_by_other_means)
 	char hex[2 * FINGERPRINT_LEN + 1];
 	size_t i, k;
 
-	for (i = 0; i < NITEMS(vectors); i++) {
+	for (i = 0; i < COUNT(vectors); i++) {
 		assert_int_equal(
 		    make(&vectors[i].spec, vectors[i].fingerprint_spec, out),
 		    RC_OK);
@@ -278,215 +274,185 @@ TEST(hashes_made_by_other_means)
 	"\r\n\r\nk\r\n--B--\r\n"
 #define RIGNO "1 json\ni /meta/ts\n"
 
+#define BODY(type, body)                    \
+	{                                   \
+		BASE, type, { { 0 } }, body \
+	}
+#define PART(b, head, data) BODY(MULTI(b), FILE1(b, head, data))
+#define FIELDS(...)                               \
+	{                                         \
+		BASE, JSON, { __VA_ARGS__ }, "{}" \
+	}
+#define AT(path, query)                                  \
+	{                                                \
+		"POST", path, query, NULL, { { 0 } }, "" \
+	}
+
 static const struct {
 	const char *name, *fingerprint_spec;
 	bool same;
 	struct spec a, b;
 } pairs[] = {
-	{ "the very same", RJSON, true, { BASE, JSON, { { 0 } }, "{}" },
-	    { BASE, JSON, { { 0 } }, "{}" } },
-	{ "other method", RJSON, false, { BASE, JSON, { { 0 } }, "{}" },
+	{ "the very same", RJSON, true, BODY(JSON, "{}"), BODY(JSON, "{}") },
+	{ "other method", RJSON, false, BODY(JSON, "{}"),
 	    { "PATCH", "/pay", "a=1", JSON, { { 0 } }, "{}" } },
-	{ "other path", RJSON, false, { BASE, JSON, { { 0 } }, "{}" },
+	{ "other path", RJSON, false, BODY(JSON, "{}"),
 	    { "POST", "/pay/", "a=1", JSON, { { 0 } }, "{}" } },
-	{ "other query string", RJSON, false, { BASE, JSON, { { 0 } }, "{}" },
+	{ "other query string", RJSON, false, BODY(JSON, "{}"),
 	    { "POST", "/pay", "a=2", JSON, { { 0 } }, "{}" } },
 	{ "bytes moved from path to query string", RJSON, false,
-	    { "POST", "/paya", "=1", NULL, { { 0 } }, "" },
-	    { "POST", "/pay", "a=1", NULL, { { 0 } }, "" } },
+	    AT("/paya", "=1"), AT("/pay", "a=1") },
 	{ "bytes moved from query string to body", RJSON, false,
 	    { "POST", "/", "ab", NULL, { { 0 } }, "c" },
 	    { "POST", "/", "a", NULL, { { 0 } }, "bc" } },
-	{ "field that does not count", RJSON, true,
-	    { BASE, JSON, { { "HTTP_X_A", "1" } }, "{}" },
-	    { BASE, JSON, { { "HTTP_X_A", "2" } }, "{}" } },
-	{ "field that counts", RHEAD, false,
-	    { BASE, JSON, { { "HTTP_X_A", "1" } }, "{}" },
-	    { BASE, JSON, { { "HTTP_X_A", "2" } }, "{}" } },
+	{ "field that does not count", RJSON, true, FIELDS({ "HTTP_X_A", "1" }),
+	    FIELDS({ "HTTP_X_A", "2" }) },
+	{ "field that counts", RHEAD, false, FIELDS({ "HTTP_X_A", "1" }),
+	    FIELDS({ "HTTP_X_A", "2" }) },
 	{ "field that counts, missing and empty", RHEAD, false,
-	    { BASE, JSON, { { "HTTP_X_A", "" } }, "{}" },
-	    { BASE, JSON, { { 0 } }, "{}" } },
-	{ "value in another field", RHEAD, false,
-	    { BASE, JSON, { { "HTTP_X_A", "1" } }, "{}" },
-	    { BASE, JSON, { { "HTTP_X_B", "1" } }, "{}" } },
+	    FIELDS({ "HTTP_X_A", "" }), BODY(JSON, "{}") },
+	{ "value in another field", RHEAD, false, FIELDS({ "HTTP_X_A", "1" }),
+	    FIELDS({ "HTTP_X_B", "1" }) },
 	{ "order of different fields", RHEAD, true,
-	    { BASE, JSON, { { "HTTP_X_A", "1" }, { "HTTP_X_B", "2" } }, "{}" },
-	    { BASE, JSON, { { "HTTP_X_B", "2" }, { "HTTP_X_A", "1" } },
-		"{}" } },
+	    FIELDS({ "HTTP_X_A", "1" }, { "HTTP_X_B", "2" }),
+	    FIELDS({ "HTTP_X_B", "2" }, { "HTTP_X_A", "1" }) },
 	{ "order of repeats", RHEAD, false,
-	    { BASE, JSON, { { "HTTP_X_A", "1" }, { "HTTP_X_A", "2" } }, "{}" },
-	    { BASE, JSON, { { "HTTP_X_A", "2" }, { "HTTP_X_A", "1" } },
-		"{}" } },
+	    FIELDS({ "HTTP_X_A", "1" }, { "HTTP_X_A", "2" }),
+	    FIELDS({ "HTTP_X_A", "2" }, { "HTTP_X_A", "1" }) },
 	{ "repeats and one value", RHEAD, false,
-	    { BASE, JSON, { { "HTTP_X_A", "1" }, { "HTTP_X_A", "2" } }, "{}" },
-	    { BASE, JSON, { { "HTTP_X_A", "12" } }, "{}" } },
+	    FIELDS({ "HTTP_X_A", "1" }, { "HTTP_X_A", "2" }),
+	    FIELDS({ "HTTP_X_A", "12" }) },
 	{ "type in another case", RJSON, true,
-	    { BASE, "Application/JSON", { { 0 } }, "[1, 2]" },
-	    { BASE, JSON, { { 0 } }, "[1,2]" } },
+	    BODY("Application/JSON", "[1, 2]"), BODY(JSON, "[1,2]") },
 	{ "type with parameters and blanks", RJSON, true,
-	    { BASE, " application/json ; charset=utf-8", { { 0 } }, "[1, 2]" },
-	    { BASE, JSON, { { 0 } }, "[1,2]" } },
-	{ "other type", RJSON, false, { BASE, JSON, { { 0 } }, "{}" },
-	    { BASE, "text/json", { { 0 } }, "{}" } },
-	{ "type missing and empty", RJSON, true, { BASE, "", { { 0 } }, "{}" },
-	    { BASE, NULL, { { 0 } }, "{}" } },
+	    BODY(" application/json ; charset=utf-8", "[1, 2]"),
+	    BODY(JSON, "[1,2]") },
+	{ "other type", RJSON, false, BODY(JSON, "{}"),
+	    BODY("text/json", "{}") },
+	{ "type missing and empty", RJSON, true, BODY("", "{}"),
+	    BODY(NULL, "{}") },
 	{ "the same JSON value", RJSON, true,
-	    { BASE, JSON, { { 0 } }, "{\"b\": [1.0], \"a\": \"\\u0061\"}" },
-	    { BASE, JSON, { { 0 } }, "{\"a\":\"a\",\"b\":[10e-1]}" } },
-	{ "the same JSON value, exact", REXCT, false,
-	    { BASE, JSON, { { 0 } }, "[1, 2]" },
-	    { BASE, JSON, { { 0 } }, "[1,2]" } },
-	{ "the same bytes, exact", REXCT, true,
-	    { BASE, JSON, { { 0 } }, "[1, 2]" },
-	    { BASE, JSON, { { 0 } }, "[1, 2]" } },
+	    BODY(JSON, "{\"b\": [1.0], \"a\": \"\\u0061\"}"),
+	    BODY(JSON, "{\"a\":\"a\",\"b\":[10e-1]}") },
+	{ "the same JSON value, exact", REXCT, false, BODY(JSON, "[1, 2]"),
+	    BODY(JSON, "[1,2]") },
+	{ "the same bytes, exact", REXCT, true, BODY(JSON, "[1, 2]"),
+	    BODY(JSON, "[1, 2]") },
 	{ "the same JSON value, a type of +json", RJSON, true,
-	    { BASE, "application/vnd.a.b+JSON;v=1", { { 0 } }, "[1, 2]" },
-	    { BASE, "application/vnd.a.b+json", { { 0 } }, "[1,2]" } },
+	    BODY("application/vnd.a.b+JSON;v=1", "[1, 2]"),
+	    BODY("application/vnd.a.b+json", "[1,2]") },
 	{ "type that only looks like JSON", RJSON, false,
-	    { BASE, "application/jsonx", { { 0 } }, "[1, 2]" },
-	    { BASE, "application/jsonx", { { 0 } }, "[1,2]" } },
+	    BODY("application/jsonx", "[1, 2]"),
+	    BODY("application/jsonx", "[1,2]") },
 	{ "type with json in the middle", RJSON, false,
-	    { BASE, "application/x+json2", { { 0 } }, "[1, 2]" },
-	    { BASE, "application/x+json2", { { 0 } }, "[1,2]" } },
+	    BODY("application/x+json2", "[1, 2]"),
+	    BODY("application/x+json2", "[1,2]") },
 	{ "type of JSON Lines", RJSON, false,
-	    { BASE, "application/json-seq", { { 0 } }, "[1, 2]" },
-	    { BASE, "application/json-seq", { { 0 } }, "[1,2]" } },
+	    BODY("application/json-seq", "[1, 2]"),
+	    BODY("application/json-seq", "[1,2]") },
 	{ "other JSON value", RJSON, false,
-	    { BASE, JSON, { { 0 } }, "{\"a\":9007199254740993}" },
-	    { BASE, JSON, { { 0 } }, "{\"a\":9007199254740992}" } },
+	    BODY(JSON, "{\"a\":9007199254740993}"),
+	    BODY(JSON, "{\"a\":9007199254740992}") },
 	{ "not I-JSON: exact bytes, the same", RJSON, true,
-	    { BASE, JSON, { { 0 } }, "{\"a\":1,\"a\":1}" },
-	    { BASE, JSON, { { 0 } }, "{\"a\":1,\"a\":1}" } },
+	    BODY(JSON, "{\"a\":1,\"a\":1}"), BODY(JSON, "{\"a\":1,\"a\":1}") },
 	{ "not I-JSON: exact bytes, others", RJSON, false,
-	    { BASE, JSON, { { 0 } }, "{\"a\":1,\"a\":1}" },
-	    { BASE, JSON, { { 0 } }, "{\"a\":1, \"a\":1}" } },
-	{ "no body, and a blank", RJSON, false, { BASE, JSON, { { 0 } }, "" },
-	    { BASE, JSON, { { 0 } }, " " } },
+	    BODY(JSON, "{\"a\":1,\"a\":1}"), BODY(JSON, "{\"a\":1, \"a\":1}") },
+	{ "no body, and a blank", RJSON, false, BODY(JSON, ""),
+	    BODY(JSON, " ") },
 	{ "what is left out differs", RIGNO, true,
-	    { BASE, JSON, { { 0 } }, "{\"meta\":{\"ts\":1,\"x\":2}}" },
-	    { BASE, JSON, { { 0 } }, "{\"meta\":{\"x\":2,\"ts\":[3]}}" } },
+	    BODY(JSON, "{\"meta\":{\"ts\":1,\"x\":2}}"),
+	    BODY(JSON, "{\"meta\":{\"x\":2,\"ts\":[3]}}") },
 	{ "what is left out is not there", RIGNO, true,
-	    { BASE, JSON, { { 0 } }, "{\"meta\":{\"ts\":1,\"x\":2}}" },
-	    { BASE, JSON, { { 0 } }, "{\"meta\":{\"x\":2}}" } },
+	    BODY(JSON, "{\"meta\":{\"ts\":1,\"x\":2}}"),
+	    BODY(JSON, "{\"meta\":{\"x\":2}}") },
 	{ "its neighbour differs", RIGNO, false,
-	    { BASE, JSON, { { 0 } }, "{\"meta\":{\"ts\":1,\"x\":2}}" },
-	    { BASE, JSON, { { 0 } }, "{\"meta\":{\"ts\":1,\"x\":3}}" } },
+	    BODY(JSON, "{\"meta\":{\"ts\":1,\"x\":2}}"),
+	    BODY(JSON, "{\"meta\":{\"ts\":1,\"x\":3}}") },
 	{ "nothing is left out of exact bytes", RIGNO, false,
-	    { BASE, "text/plain", { { 0 } }, "{\"meta\":{\"ts\":1}}" },
-	    { BASE, "text/plain", { { 0 } }, "{\"meta\":{\"ts\":2}}" } },
+	    BODY("text/plain", "{\"meta\":{\"ts\":1}}"),
+	    BODY("text/plain", "{\"meta\":{\"ts\":2}}") },
 	/* version 2 */
-	{ "multipart, another boundary", RVAL, true,
-	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "1") },
-	    { BASE, MULTI("xyz"), { { 0 } }, FILE1("xyz", "name=a", "1") } },
+	{ "multipart, another boundary", RVAL, true, PART("B", "name=a", "1"),
+	    PART("xyz", "name=a", "1") },
 	{ "multipart of version 1, another boundary", RJSON, false,
-	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "1") },
-	    { BASE, MULTI("C"), { { 0 } }, FILE1("C", "name=a", "1") } },
+	    PART("B", "name=a", "1"), PART("C", "name=a", "1") },
 	{ "multipart, exact, another boundary", "2 exact\n", false,
-	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "1") },
-	    { BASE, MULTI("C"), { { 0 } }, FILE1("C", "name=a", "1") } },
+	    PART("B", "name=a", "1"), PART("C", "name=a", "1") },
 	{ "multipart, other spelling of the head", RVAL, true,
-	    { BASE, MULTI("B"), { { 0 } },
-		FILE1("B", "name=a;filename=f", "1") },
-	    { BASE, MULTI("B"), { { 0 } },
-		FILE1("B",
-		    "filename=\"f\"; name=\"a\"\r\nX-Y: z\r\n"
-		    "content-type: Text/Plain; charset=utf-8",
-		    "1") } },
-	{ "multipart, other bytes", RVAL, false,
-	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "1") },
-	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "2") } },
-	{ "multipart, other name", RVAL, false,
-	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "1") },
-	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=b", "1") } },
+	    PART("B", "name=a;filename=f", "1"),
+	    PART("B",
+		"filename=\"f\"; name=\"a\"\r\nX-Y: z\r\n"
+		"content-type: Text/Plain; charset=utf-8",
+		"1") },
+	{ "multipart, other bytes", RVAL, false, PART("B", "name=a", "1"),
+	    PART("B", "name=a", "2") },
+	{ "multipart, other name", RVAL, false, PART("B", "name=a", "1"),
+	    PART("B", "name=b", "1") },
 	{ "multipart, other file name", RVAL, false,
-	    { BASE, MULTI("B"), { { 0 } },
-		FILE1("B", "name=a;filename=f", "1") },
-	    { BASE, MULTI("B"), { { 0 } },
-		FILE1("B", "name=a;filename=g", "1") } },
+	    PART("B", "name=a;filename=f", "1"),
+	    PART("B", "name=a;filename=g", "1") },
 	{ "multipart, other extended file name", RVAL, false,
-	    { BASE, MULTI("B"), { { 0 } },
-		FILE1("B", "name=a;filename=f;filename*=UTF-8''%61", "1") },
-	    { BASE, MULTI("B"), { { 0 } },
-		FILE1("B", "name=a;filename=f;filename*=UTF-8''%62", "1") } },
+	    PART("B", "name=a;filename=f;filename*=UTF-8''%61", "1"),
+	    PART("B", "name=a;filename=f;filename*=UTF-8''%62", "1") },
 	{ "multipart, file name in a continuation line", RVAL, false,
-	    { BASE, MULTI("B"), { { 0 } },
-		FILE1("B", "name=a;\r\n filename=f", "1") },
-	    { BASE, MULTI("B"), { { 0 } },
-		FILE1("B", "name=a;\r\n filename=g", "1") } },
+	    PART("B", "name=a;\r\n filename=f", "1"),
+	    PART("B", "name=a;\r\n filename=g", "1") },
 	{ "multipart, empty file name and none", RVAL, false,
-	    { BASE, MULTI("B"), { { 0 } },
-		FILE1("B", "name=a;filename=\"\"", "1") },
-	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "1") } },
-	{ "multipart, other media type", RVAL, false,
-	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "1") },
-	    { BASE, MULTI("B"), { { 0 } },
-		FILE1("B", "name=a\r\nContent-Type: image/png", "1") } },
+	    PART("B", "name=a;filename=\"\"", "1"), PART("B", "name=a", "1") },
+	{ "multipart, other media type", RVAL, false, PART("B", "name=a", "1"),
+	    PART("B", "name=a\r\nContent-Type: image/png", "1") },
 	{ "multipart, other order", RVAL, false,
-	    { BASE, MULTI("B"), { { 0 } }, FILE2("name=a", "name=b") },
-	    { BASE, MULTI("B"), { { 0 } }, FILE2("name=b", "name=a") } },
+	    BODY(MULTI("B"), FILE2("name=a", "name=b")),
+	    BODY(MULTI("B"), FILE2("name=b", "name=a")) },
 	{ "multipart, bytes moved to the next part", RVAL, false,
-	    { BASE, MULTI("B"), { { 0 } },
+	    BODY(MULTI("B"),
 		"--B\r\n" FORM "name=a\r\n\r\n12\r\n--B\r\n" FORM
-		"name=b\r\n\r\n3\r\n--B--" },
-	    { BASE, MULTI("B"), { { 0 } },
+		"name=b\r\n\r\n3\r\n--B--"),
+	    BODY(MULTI("B"),
 		"--B\r\n" FORM "name=a\r\n\r\n1\r\n--B\r\n" FORM
-		"name=b\r\n\r\n23\r\n--B--" } },
+		"name=b\r\n\r\n23\r\n--B--") },
 	{ "multipart that cannot be parsed, another boundary", RVAL, false,
-	    { BASE, MULTI("B"), { { 0 } }, "--B\r\nx" },
-	    { BASE, MULTI("C"), { { 0 } }, "--C\r\nx" } },
+	    BODY(MULTI("B"), "--B\r\nx"), BODY(MULTI("C"), "--C\r\nx") },
 	{ "multipart that cannot be parsed, the same bytes", RVAL, true,
-	    { BASE, MULTI("B"), { { 0 } }, "--B\r\nx" },
-	    { BASE, MULTI("C"), { { 0 } }, "--B\r\nx" } },
-	{ "multipart and urlencoded", RVAL, false,
-	    { BASE, MULTI("B"), { { 0 } }, "--B--" },
-	    { BASE, URL, { { 0 } }, "" } },
+	    BODY(MULTI("B"), "--B\r\nx"), BODY(MULTI("C"), "--B\r\nx") },
+	{ "multipart and urlencoded", RVAL, false, BODY(MULTI("B"), "--B--"),
+	    BODY(URL, "") },
 	{ "the part that is the key", RFORM, true,
-	    { BASE, MULTI("B"), { { 0 } }, FILE2("name=a", "name=k") },
-	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=a", "k") } },
+	    BODY(MULTI("B"), FILE2("name=a", "name=k")),
+	    PART("B", "name=a", "k") },
 	{ "the part that could be the key, and is not", RFORM, false,
-	    { BASE, MULTI("B"), { { 0 } }, FILE1("B", "name=k", "x") },
-	    { BASE, MULTI("B"), { { 0 } }, "--B--" } },
-	{ "the field that is the key", RFORM, true,
-	    { BASE, URL, { { 0 } }, "a=1&%6b=k&b=2" },
-	    { BASE, URL, { { 0 } }, "a=1&b=2" } },
-	{ "the field that is the key, alone", RFORM, true,
-	    { BASE, URL, { { 0 } }, "k=%6b" }, { BASE, URL, { { 0 } }, "" } },
+	    PART("B", "name=k", "x"), BODY(MULTI("B"), "--B--") },
+	{ "the field that is the key", RFORM, true, BODY(URL, "a=1&%6b=k&b=2"),
+	    BODY(URL, "a=1&b=2") },
+	{ "the field that is the key, alone", RFORM, true, BODY(URL, "k=%6b"),
+	    BODY(URL, "") },
 	{ "the field that is the key, first and last", RFORM, true,
-	    { BASE, URL, { { 0 } }, "k=k&a=1" },
-	    { BASE, URL, { { 0 } }, "a=1&k=k" } },
+	    BODY(URL, "k=k&a=1"), BODY(URL, "a=1&k=k") },
 	{ "the field that could be the key, and is not", RFORM, false,
-	    { BASE, URL, { { 0 } }, "a=1&k=x" },
-	    { BASE, URL, { { 0 } }, "a=1&k=y" } },
-	{ "two such fields are no key", RFORM, false,
-	    { BASE, URL, { { 0 } }, "k=k&k=k" }, { BASE, URL, { { 0 } }, "" } },
-	{ "urlencoded bytes count exactly", RFORM, false,
-	    { BASE, URL, { { 0 } }, "a=%41" },
-	    { BASE, URL, { { 0 } }, "a=A" } },
+	    BODY(URL, "a=1&k=x"), BODY(URL, "a=1&k=y") },
+	{ "two such fields are no key", RFORM, false, BODY(URL, "k=k&k=k"),
+	    BODY(URL, "") },
+	{ "urlencoded bytes count exactly", RFORM, false, BODY(URL, "a=%41"),
+	    BODY(URL, "a=A") },
 	{ "the field that is the key, exact", "2 exact\nk form:k\n", false,
-	    { BASE, URL, { { 0 } }, "k=k&a=1" },
-	    { BASE, URL, { { 0 } }, "a=1&k=k" } },
-	{ "the parameter that is the key", RQUERY, true,
-	    { "POST", "/", "a=1&k=k&b", NULL, { { 0 } }, "" },
-	    { "POST", "/", "a=1&b", NULL, { { 0 } }, "" } },
+	    BODY(URL, "k=k&a=1"), BODY(URL, "a=1&k=k") },
+	{ "the parameter that is the key", RQUERY, true, AT("/", "a=1&k=k&b"),
+	    AT("/", "a=1&b") },
 	{ "the parameter that is not the key", RQUERY, false,
-	    { "POST", "/", "a=1&k=x", NULL, { { 0 } }, "" },
-	    { "POST", "/", "a=1", NULL, { { 0 } }, "" } },
+	    AT("/", "a=1&k=x"), AT("/", "a=1") },
 	{ "the parameter that is the key, exact", "2 exact\nk query:k\n", true,
-	    { "POST", "/", "k=k", NULL, { { 0 } }, "" },
-	    { "POST", "/", "", NULL, { { 0 } }, "" } },
+	    AT("/", "k=k"), AT("/", "") },
 	{ "the member that is the key, as number and string",
 	    "2 value\n"
 	    "k json:/id\n",
-	    true, { BASE, JSON, { { 0 } }, "{\"id\":\"k\",\"a\":1}" },
-	    { BASE, JSON, { { 0 } }, "{\"a\":1}" } },
+	    true, BODY(JSON, "{\"id\":\"k\",\"a\":1}"),
+	    BODY(JSON, "{\"a\":1}") },
 	{ "two that are the key together", "2 value\nk query:a+query:b\n",
-	    false, { "POST", "/", "a=k&b=k", NULL, { { 0 } }, "" },
-	    { "POST", "/", "", NULL, { { 0 } }, "" } },
+	    false, AT("/", "a=k&b=k"), AT("/", "") },
 	{ "none: neither body nor media type", "3 none\n", true,
-	    { BASE, JSON, { { 0 } }, "{}" }, { BASE, URL, { { 0 } }, "a=1" } },
-	{ "none: nor does the query", "3 none\n", true,
-	    { "POST", "/", "a", NULL, { { 0 } }, "" },
-	    { "POST", "/", "b", NULL, { { 0 } }, "" } },
+	    BODY(JSON, "{}"), BODY(URL, "a=1") },
+	{ "none: nor does the query", "3 none\n", true, AT("/", "a"),
+	    AT("/", "b") },
 	{ "none: fields count", "3 none\nh x-a\n", false,
 	    { BASE, JSON, { { "HTTP_X_A", "1" } }, "" },
 	    { BASE, JSON, { { "HTTP_X_A", "2" } }, "" } },
@@ -497,7 +463,7 @@ TEST(what_makes_a_difference)
 	unsigned char a[FINGERPRINT_LEN], b[FINGERPRINT_LEN];
 	size_t i;
 
-	for (i = 0; i < NITEMS(pairs); i++) {
+	for (i = 0; i < COUNT(pairs); i++) {
 		assert_int_equal(
 		    make(&pairs[i].a, pairs[i].fingerprint_spec, a), RC_OK);
 		assert_int_equal(
@@ -600,7 +566,7 @@ TEST(fingerprint_spec_that_is_not_known)
 	struct buf fingerprint_spec;
 	size_t i;
 
-	for (i = 0; i < NITEMS(unknown); i++)
+	for (i = 0; i < COUNT(unknown); i++)
 		if (make(&s, unknown[i].fingerprint_spec, out) != RC_VERSION)
 			fail_msg("%s", unknown[i].name);
 
