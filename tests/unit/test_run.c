@@ -22,63 +22,98 @@
 
 #define FAR 60000 /* ms: a deadline that no test reaches */
 
-struct result {
-	struct run_facts facts;
-	char *out;
-	size_t len;
-};
+/* The run of a test: what is asked for, how it ended, and its output. */
+static struct run_spec spec;
+static struct run_facts facts;
+static char *out;
+static size_t out_len;
 
 static char *const no_env[] = { (char *)(uintptr_t) "A=1", NULL };
 
 static const struct log_request request_log = { .instance = "urn:uuid:test" };
 
-static void
-spec_init(struct run_spec *spec, char *const *argv)
+static int
+set_defaults(UNUSED void **state)
 {
-	memset(spec, 0, sizeof(*spec));
-	spec->program.argv.item = (char **)(uintptr_t)argv;
-	spec->envp = no_env;
-	spec->program.umask = -1;
-	spec->body_fd = -1;
-	spec->held = -1;
-	spec->program.timeout = FAR;
-	spec->program.kill_after = FAR;
-	spec->program.max_output = UINT64_MAX;
-	spec->log = &request_log;
+	memset(&spec, 0, sizeof(spec));
+	spec.envp = no_env;
+	spec.program.umask = -1;
+	spec.body_fd = -1;
+	spec.held = -1;
+	spec.program.timeout = FAR;
+	spec.program.kill_after = FAR;
+	spec.program.max_output = UINT64_MAX;
+	spec.log = &request_log;
+	return 0;
 }
 
+static int
+free_output(UNUSED void **state)
+{
+	free(out);
+	out = NULL;
+	return 0;
+}
+
+AROUND_EACH(set_defaults, free_output)
+
+/* The handler: a program with up to two arguments. */
 static void
-capture(const struct run_spec *spec, struct result *result)
+handler_is(const char *path, const char *first, const char *second)
+{
+	static char *argv[4];
+
+	argv[0] = (char *)(uintptr_t)path;
+	argv[1] = (char *)(uintptr_t)first;
+	argv[2] = (char *)(uintptr_t)second;
+	spec.program.argv.item = argv;
+}
+
+static struct run *
+start(void)
+{
+	struct run *run = run_start(&spec, &facts);
+
+	assert_non_null(run);
+	return run;
+}
+
+/* Runs the handler to its end. */
+static void
+capture(void)
 {
 	struct spool *spool = spool_new();
-	struct run *run;
+	struct run *run = run_start(&spec, &facts);
 	const void *bytes;
 	enum rc rc;
 
-	memset(result, 0, sizeof(*result));
-	if ((run = run_start(spec, &result->facts)) != NULL) {
-		run_capture(run, spool, &result->facts);
-		result->len = (size_t)spool_length(spool);
+	(void)free_output(NULL);
+	if (run != NULL) {
+		run_capture(run, spool, &facts);
+		out_len = (size_t)spool_length(spool);
 		bytes = spool_bytes(spool, &rc);
-		result->out = calloc(1, result->len + 1);
-		if (result->len > 0)
-			memcpy(result->out, bytes, result->len);
+		out = calloc(1, out_len + 1);
+		assert_non_null(out);
+		if (out_len > 0)
+			memcpy(out, bytes, out_len);
 	}
 	spool_free(spool);
 }
 
+static void
+not_started(int error)
+{
+	capture();
+	assert_int_equal(facts.end, RUN_NOT_STARTED);
+	assert_int_equal(facts.error, error);
+}
+
 /* A shell script as the handler. */
 static void
-sh(const char *script, struct run_spec *spec, struct result *result)
+sh(const char *script)
 {
-	char *argv[4];
-
-	argv[0] = (char *)(uintptr_t) "/bin/sh";
-	argv[1] = (char *)(uintptr_t) "-c";
-	argv[2] = (char *)(uintptr_t)script;
-	argv[3] = NULL;
-	spec->program.argv.item = (char **)(uintptr_t)argv;
-	capture(spec, result);
+	handler_is("/bin/sh", "-c", script);
+	capture();
 }
 
 struct row {
@@ -117,306 +152,215 @@ static const struct row rows[] = {
 	    "yes\n", RUN_EXITED, 0, 0 },
 };
 
-TEST(test_rows)
+TEST(every_row)
 {
-	struct run_spec spec;
-	struct result result;
 	size_t i;
 
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (i = 0; i < COUNT(rows); i++) {
 		const struct row *row = &rows[i];
 
-		spec_init(&spec, NULL);
-		sh(row->script, &spec, &result);
-		if (result.facts.end != row->end ||
-		    result.facts.exit_status != row->exit_status ||
-		    result.facts.signal != row->signal ||
-		    strcmp(result.out, row->out) != 0)
+		sh(row->script);
+		if (facts.end != row->end ||
+		    facts.exit_status != row->exit_status ||
+		    facts.signal != row->signal || strcmp(out, row->out) != 0)
 			fail_msg("%s: end %d exit %d signal %d output \"%s\"",
-			    row->name, (int)result.facts.end,
-			    result.facts.exit_status, result.facts.signal,
-			    result.out);
-		free(result.out);
+			    row->name, (int)facts.end, facts.exit_status,
+			    facts.signal, out);
 	}
 }
 
-TEST(test_a_process_left_behind_does_not_delay_the_end)
+TEST(a_process_left_behind_does_not_delay_the_end)
 {
 	static const char *const scripts[] = {
 		"sleep 1000 & echo $!",            /* holds both pipes */
 		"sleep 1000 >/dev/null & echo $!", /* holds stderr */
 		"sleep 1000 2>/dev/null & echo $!" /* holds stdout */
 	};
-	struct run_spec spec;
-	struct result result;
 	size_t i;
 
-	for (i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
-		spec_init(&spec, NULL);
-		sh(scripts[i], &spec, &result);
-		assert_int_equal(result.facts.end, RUN_EXITED);
+	for (i = 0; i < COUNT(scripts); i++) {
+		sh(scripts[i]);
+		assert_int_equal(facts.end, RUN_EXITED);
 		/* It lives on, as it would under any CGI server. */
-		assert_int_equal(kill(atoi(result.out), SIGKILL), 0);
-		free(result.out);
+		assert_int_equal(kill(atoi(out), SIGKILL), 0);
 	}
 }
 
-TEST(test_missing_program_is_not_started)
+TEST(missing_program_is_not_started)
 {
-	char *argv[] = { (char *)(uintptr_t) "/nonexistent/program", NULL };
-	struct run_spec spec;
-	struct result result;
-
-	spec_init(&spec, argv);
-	capture(&spec, &result);
-	assert_int_equal(result.facts.end, RUN_NOT_STARTED);
-	assert_int_equal(result.facts.error, ENOENT);
+	handler_is("/nonexistent/program", NULL, NULL);
+	not_started(ENOENT);
 }
 
-TEST(test_program_without_x_bit_is_not_started)
+TEST(program_without_x_bit_is_not_started)
 {
 	char path[] = "/tmp/test_run.XXXXXX";
-	char *argv[] = { path, NULL };
-	struct run_spec spec;
-	struct result result;
 
 	close(mkstemp(path));
-	spec_init(&spec, argv);
-	capture(&spec, &result);
+	handler_is(path, NULL, NULL);
+	not_started(EACCES);
 	unlink(path);
-	assert_int_equal(result.facts.end, RUN_NOT_STARTED);
-	assert_int_equal(result.facts.error, EACCES);
 }
 
-TEST(test_missing_directory_is_not_started)
+TEST(missing_directory_is_not_started)
 {
-	char *argv[] = { (char *)(uintptr_t) "/bin/true", NULL };
-	struct run_spec spec;
-	struct result result;
-
-	spec_init(&spec, argv);
+	handler_is("/bin/true", NULL, NULL);
 	spec.program.directory = "/nonexistent";
-	capture(&spec, &result);
-	assert_int_equal(result.facts.end, RUN_NOT_STARTED);
-	/* Not ENOENT: the program is there. */
-	assert_int_equal(result.facts.error, ECANCELED);
+	not_started(ECANCELED); /* not ENOENT: the program is there */
 }
 
-TEST(test_directory_and_umask_are_set)
+TEST(directory_and_umask_are_set)
 {
-	struct run_spec spec;
-	struct result result;
-
-	spec_init(&spec, NULL);
 	spec.program.directory = "/usr";
 	spec.program.umask = 027;
-	sh("pwd; umask", &spec, &result);
-	assert_string_equal(result.out, "/usr\n0027\n");
-	free(result.out);
+	sh("pwd; umask");
+	assert_string_equal(out, "/usr\n0027\n");
 }
 
-TEST(test_body_is_a_file_at_its_beginning)
+TEST(body_is_a_file_at_its_beginning)
 {
 	static const size_t sizes[] = { 1, 100, 65536, 65537, 3000000 };
-	struct run_spec spec;
-	struct result result;
 	struct spool *spool;
 	char *body, expect[64];
 	enum rc rc;
 	size_t i;
 
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (i = 0; i < COUNT(sizes); i++) {
 		body = malloc(sizes[i]);
 		memset(body, 'b', sizes[i]);
 		spool = spool_new();
 		assert_int_equal(spool_write(spool, body, sizes[i]), RC_OK);
-		spec_init(&spec, NULL);
 		spec.body = spool_bytes(spool, &rc);
 		spec.body_len = sizes[i];
 		spec.body_fd = spool_fd(spool);
-		sh("test -f /dev/stdin && wc -c", &spec, &result);
+		sh("test -f /dev/stdin && wc -c");
 		snprintf(expect, sizeof(expect), "%zu\n", sizes[i]);
-		assert_string_equal(result.out, expect);
-		free(result.out);
+		assert_string_equal(out, expect);
 		spool_free(spool);
 		free(body);
 	}
 }
 
-TEST(test_body_echoed_while_it_is_read_does_not_deadlock)
+TEST(body_echoed_while_it_is_read_does_not_deadlock)
 {
-	struct run_spec spec;
-	struct result result;
 	size_t size = 4000000;
 	char *body = malloc(size);
 	int fd = memfd_create("body", MFD_CLOEXEC);
 
 	memset(body, 'e', size);
 	assert_int_equal(write(fd, body, size), size);
-	spec_init(&spec, NULL);
 	spec.body = body;
 	spec.body_len = size;
 	spec.body_fd = fd;
-	sh("cat", &spec, &result);
-	assert_int_equal(result.len, size);
-	assert_memory_equal(result.out, body, size);
-	free(result.out);
+	sh("cat");
+	assert_int_equal(out_len, size);
+	assert_memory_equal(out, body, size);
 	close(fd);
 	free(body);
 }
 
-TEST(test_held_descriptor_is_inherited_as_3)
+TEST(held_descriptor_is_inherited_as_3)
 {
-	struct run_spec spec;
-	struct result result;
 	int fd = memfd_create("held", MFD_CLOEXEC);
 
-	spec_init(&spec, NULL);
 	spec.held = fd;
-	sh("echo x >&3; sh -c 'echo y >&3'; exec ls /proc/self/fd", &spec,
-	    &result);
-	assert_string_equal(result.out, "0\n1\n2\n3\n4\n");
+	sh("echo x >&3; sh -c 'echo y >&3'; exec ls /proc/self/fd");
+	assert_string_equal(out, "0\n1\n2\n3\n4\n");
 	assert_int_equal(lseek(fd, 0, SEEK_END), 4);
-	free(result.out);
 	close(fd);
 }
 
-TEST(test_timeout_ends_by_sigterm)
+TEST(timeout_ends_by_sigterm)
 {
-	struct run_spec spec;
-	struct result result;
-
-	spec_init(&spec, NULL);
 	spec.program.timeout = 50;
 	sh("trap 'echo term; exit 0' TERM; echo on; while :; do sleep 0.01; "
-	   "done",
-	    &spec, &result);
-	assert_int_equal(result.facts.end, RUN_TIMEOUT);
-	assert_string_equal(result.out, "on\nterm\n");
-	free(result.out);
+	   "done");
+	assert_int_equal(facts.end, RUN_TIMEOUT);
+	assert_string_equal(out, "on\nterm\n");
 }
 
-TEST(test_group_has_its_grace_though_the_program_is_gone)
+TEST(group_has_its_grace_though_the_program_is_gone)
 {
-	struct run_spec spec;
-	struct result result;
-
-	spec_init(&spec, NULL);
 	spec.program.timeout = 50;
 	/* The shell dies of SIGTERM at once, its child takes a moment. */
 	sh("sh -c 'trap \"i=0; while [ \\$i -lt 99999 ]; do i=\\$((i+1)); "
 	   "done; echo clean; exit 0\" TERM; echo on; while :; do :; done' & "
-	   "wait",
-	    &spec, &result);
-	assert_int_equal(result.facts.end, RUN_TIMEOUT);
-	assert_string_equal(result.out, "on\nclean\n");
-	free(result.out);
+	   "wait");
+	assert_int_equal(facts.end, RUN_TIMEOUT);
+	assert_string_equal(out, "on\nclean\n");
 }
 
-TEST(test_timeout_ends_the_whole_group_by_sigkill)
+TEST(timeout_ends_the_whole_group_by_sigkill)
 {
-	struct run_spec spec;
-	struct result result;
 	char path[64];
 	pid_t grandchild;
 
-	spec_init(&spec, NULL);
 	spec.program.timeout = 50;
 	spec.program.kill_after = 50;
-	sh("trap '' TERM; sh -c 'echo $$; exec sleep 1001' & wait; wait", &spec,
-	    &result);
-	assert_int_equal(result.facts.end, RUN_TIMEOUT);
-	grandchild = atoi(result.out);
+	sh("trap '' TERM; sh -c 'echo $$; exec sleep 1001' & wait; wait");
+	assert_int_equal(facts.end, RUN_TIMEOUT);
+	grandchild = atoi(out);
 	assert_true(grandchild > 1);
 	/* The process that adopted the orphan waits for it. */
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)grandchild);
 	while (access(path, F_OK) == 0)
 		sched_yield();
-	free(result.out);
 }
 
-TEST(test_too_much_output_ends_it)
+TEST(too_much_output_ends_it)
 {
-	struct run_spec spec;
-	struct result result;
-
-	spec_init(&spec, NULL);
 	spec.program.max_output = 100000;
-	sh("while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done", &spec,
-	    &result);
-	assert_int_equal(result.facts.end, RUN_OUTPUT_LIMIT);
-	assert_true(result.len <= 100000 + 65536);
-	free(result.out);
+	sh("while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done");
+	assert_int_equal(facts.end, RUN_OUTPUT_LIMIT);
+	assert_true(out_len <= 100000 + 65536);
 }
 
 /* The program has exited before any of its output is read. */
 static void
-capture_late(const char *script, uint64_t max_output, struct run_facts *facts)
+ends_late(const char *script, uint64_t max_output, enum run_end end)
 {
-	char *const argv[] = { (char *)(uintptr_t) "/bin/sh",
-		(char *)(uintptr_t) "-c", (char *)(uintptr_t)script, NULL };
 	struct spool *spool = spool_new();
-	struct run_spec spec;
 	struct run *run;
 	siginfo_t info;
 
-	spec_init(&spec, argv);
+	handler_is("/bin/sh", "-c", script);
 	spec.program.max_output = max_output;
-	run = run_start(&spec, facts);
-	assert_non_null(run);
+	run = start();
 	assert_int_equal(
 	    waitid(P_PID, (id_t)run_pid(run), &info, WEXITED | WNOWAIT), 0);
-	run_capture(run, spool, facts);
+	run_capture(run, spool, &facts);
+	assert_int_equal(facts.end, end);
 	spool_free(spool);
 }
 
-TEST(test_too_much_output_counts_after_the_exit)
+TEST(too_much_output_counts_after_the_exit)
 {
 	static const char script[] = "head -c 20000 /dev/zero";
-	struct run_facts facts;
 
-	capture_late(script, 19999, &facts);
-	assert_int_equal(facts.end, RUN_OUTPUT_LIMIT);
-	capture_late(script, 20000, &facts);
-	assert_int_equal(facts.end, RUN_EXITED);
-	capture_late("head -c 20000 /dev/zero; kill -9 $$", 1, &facts);
-	assert_int_equal(facts.end, RUN_SIGNALED);
+	ends_late(script, 19999, RUN_OUTPUT_LIMIT);
+	ends_late(script, 20000, RUN_EXITED);
+	ends_late("head -c 20000 /dev/zero; kill -9 $$", 1, RUN_SIGNALED);
 }
 
-TEST(test_output_as_long_as_the_limit_is_allowed)
+TEST(output_as_long_as_the_limit_is_allowed)
 {
-	struct run_spec spec;
-	struct result result;
-
-	spec_init(&spec, NULL);
 	spec.program.max_output = 6;
-	sh("echo hello", &spec, &result);
-	assert_int_equal(result.facts.end, RUN_EXITED);
-	assert_int_equal(result.len, 6);
-	free(result.out);
+	sh("echo hello");
+	assert_int_equal(facts.end, RUN_EXITED);
+	assert_int_equal(out_len, 6);
 }
 
-TEST(test_a_megabyte_of_stderr_does_not_block)
+TEST(a_megabyte_of_stderr_does_not_block)
 {
-	struct run_spec spec;
-	struct result result;
-
-	spec_init(&spec, NULL);
-	sh("head -c 1000000 /dev/zero | tr '\\0' e >&2; echo done", &spec,
-	    &result);
-	assert_int_equal(result.facts.end, RUN_EXITED);
-	assert_string_equal(result.out, "done\n");
-	free(result.out);
+	sh("head -c 1000000 /dev/zero | tr '\\0' e >&2; echo done");
+	assert_int_equal(facts.end, RUN_EXITED);
+	assert_string_equal(out, "done\n");
 }
 
-TEST(test_stream_is_handed_on_before_the_end)
+TEST(stream_is_handed_on_before_the_end)
 {
 	int fds[2];
 	char script[128], bytes[64];
-	char *argv[] = { (char *)(uintptr_t) "/bin/sh",
-		(char *)(uintptr_t) "-c", script, NULL };
-	struct run_spec spec;
-	struct run_facts facts;
 	struct run *run;
 	size_t n;
 
@@ -425,10 +369,9 @@ TEST(test_stream_is_handed_on_before_the_end)
 	snprintf(script, sizeof(script),
 	    "echo one; read x < /proc/%d/fd/%d; echo two", (int)getpid(),
 	    fds[0]);
-	spec_init(&spec, argv);
+	handler_is("/bin/sh", "-c", script);
 	spec.streaming = true;
-	run = run_start(&spec, &facts);
-	assert_non_null(run);
+	run = start();
 	n = run_read(run, bytes, sizeof(bytes));
 	assert_int_equal(n, 4);
 	assert_memory_equal(bytes, "one\n", 4);
@@ -443,77 +386,64 @@ TEST(test_stream_is_handed_on_before_the_end)
 	close(fds[1]);
 }
 
-TEST(test_discarded_output_does_not_block_it)
+TEST(discarded_output_does_not_block_it)
 {
-	char *argv[] = { (char *)(uintptr_t) "/bin/sh",
-		(char *)(uintptr_t) "-c",
-		(char *)(uintptr_t) "head -c 1000000 /dev/zero; exit 7", NULL };
-	struct run_spec spec;
-	struct run_facts facts;
 	struct run *run;
 
-	spec_init(&spec, argv);
+	handler_is("/bin/sh", "-c", "head -c 1000000 /dev/zero; exit 7");
 	spec.streaming = true;
-	run = run_start(&spec, &facts);
-	assert_non_null(run);
+	run = start();
 	run_discard(run);
 	run_finish(run, &facts);
 	assert_int_equal(facts.end, RUN_EXITED);
 	assert_int_equal(facts.exit_status, 7);
 }
 
-TEST(test_full_disk_ends_it)
+TEST(full_disk_ends_it)
 {
 	struct spool *spool = spool_new();
-	char *argv[] = { (char *)(uintptr_t) "/bin/sh",
-		(char *)(uintptr_t) "-c",
-		(char *)(uintptr_t) "head -c 1000000 /dev/zero; sleep 1002",
-		NULL };
-	struct run_spec spec;
-	struct run_facts facts;
 	struct run *run;
 
 	assert_int_equal(spool_setup("/nonexistent-folder", UINT64_MAX), RC_OK);
-	spec_init(&spec, argv);
-	run = run_start(&spec, &facts);
-	assert_non_null(run);
+	handler_is("/bin/sh", "-c", "head -c 1000000 /dev/zero; sleep 1002");
+	run = start();
 	run_capture(run, spool, &facts);
 	assert_int_equal(facts.end, RUN_CAPTURE_FAILED);
 	assert_int_equal(spool_setup("/tmp", UINT64_MAX), RC_OK);
 	spool_free(spool);
 }
 
-TEST(test_user_is_changed)
+TEST(user_is_changed)
 {
-	struct run_spec spec;
-	struct result result;
-
 	if (geteuid() != 0)
 		skip();
-	spec_init(&spec, NULL);
 	spec.program.user = "nobody";
 	spec.program.directory = "/";
-	sh("id -un; id -Gn; kill -0 $PPID 2>/dev/null && echo may", &spec,
-	    &result);
-	assert_string_equal(result.out, "nobody\nnogroup\n");
-	free(result.out);
+	sh("id -un; id -Gn; kill -0 $PPID 2>/dev/null && echo may");
+	assert_string_equal(out, "nobody\nnogroup\n");
 }
 
-TEST(test_unknown_user_is_named)
+TEST(unknown_user_is_named)
 {
+	static const struct {
+		const char *user, *group, *err;
+	} unknown[] = {
+		{ "nosuchuser", NULL, "no such user: nosuchuser" },
+		{ NULL, "nosuchgroup", "no such group: nosuchgroup" },
+		{ "4000000001", NULL,
+		    "no such user: 4000000001; its group must be named" },
+	};
 	struct user user;
 	char err[128];
 
-	assert_false(user_find("nosuchuser", NULL, &user, err, sizeof(err)));
-	assert_string_equal(err, "no such user: nosuchuser");
-	assert_false(user_find(NULL, "nosuchgroup", &user, err, sizeof(err)));
-	assert_string_equal(err, "no such group: nosuchgroup");
-	assert_false(user_find("4000000001", NULL, &user, err, sizeof(err)));
-	assert_string_equal(
-	    err, "no such user: 4000000001; its group must be named");
+	for (size_t i = 0; i < COUNT(unknown); i++) {
+		assert_false(user_find(unknown[i].user, unknown[i].group, &user,
+		    err, sizeof(err)));
+		assert_string_equal(err, unknown[i].err);
+	}
 }
 
-TEST(test_number_without_an_account_is_a_user_with_a_group)
+TEST(number_without_an_account_is_a_user_with_a_group)
 {
 	struct user user;
 	char err[128];
@@ -531,10 +461,6 @@ TEST(test_number_without_an_account_is_a_user_with_a_group)
 static void
 dies_with_its_parent(const char *user)
 {
-	char *argv[] = { (char *)(uintptr_t) "/bin/sleep",
-		(char *)(uintptr_t) "1003", NULL };
-	struct run_spec spec;
-	struct run_facts facts;
 	struct pollfd pfd;
 	int fds[2];
 	char byte;
@@ -544,7 +470,7 @@ dies_with_its_parent(const char *user)
 	if ((pid = fork()) == 0) {
 		/* The handler's stdout is the pipe's only other end. */
 		close(fds[0]);
-		spec_init(&spec, argv);
+		handler_is("/bin/sleep", "1003", NULL);
 		spec.program.user = user;
 		spec.program.directory = "/";
 		spec.body = "x";
@@ -570,7 +496,7 @@ dies_with_its_parent(const char *user)
 	close(fds[0]);
 }
 
-TEST(test_handler_dies_with_its_parent)
+TEST(handler_dies_with_its_parent)
 {
 	dies_with_its_parent(NULL);
 	if (geteuid() != 0)
@@ -579,18 +505,12 @@ TEST(test_handler_dies_with_its_parent)
 }
 
 /* The last: from here on nothing is started. */
-TEST(test_drain_ends_it_and_starts_no_more)
+TEST(drain_ends_it_and_starts_no_more)
 {
-	char *argv[] = { (char *)(uintptr_t) "/bin/sleep",
-		(char *)(uintptr_t) "1004", NULL };
-	struct run_facts facts;
-	struct run_spec spec;
 	struct run *run;
 
-	spec_init(&spec, NULL);
-	spec.program.argv.item = (char **)(uintptr_t)argv;
-	run = run_start(&spec, &facts);
-	assert_non_null(run);
+	handler_is("/bin/sleep", "1004", NULL);
+	run = start();
 	run_drain();
 	run_finish(run, &facts);
 	assert_int_equal(facts.end, RUN_DRAINED);
@@ -600,12 +520,9 @@ TEST(test_drain_ends_it_and_starts_no_more)
 }
 
 static int
-begin_group(void **state)
+begin_group(UNUSED void **state)
 {
-	(void)state;
-	if (run_init() != RC_OK)
-		return -1;
-	return 0;
+	return run_init() == RC_OK ? 0 : -1;
 }
 
 GROUP(begin_group, NULL)
