@@ -190,20 +190,6 @@ STORE_TEST(another_fingerprint_spec_is_not_compared_here)
 	record_free(&found);
 }
 
-STORE_TEST(a_fingerprint_spec_is_stored_once)
-{
-	struct store_reservation r = reservation("c");
-
-	reserve("a");
-	reserve("b");
-	r.fingerprint_spec = "2 exact";
-	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
-	assert_int_equal(
-	    raw_number(
-		"SELECT count(*) FROM once_fingerprint_spec WHERE id > 0"),
-	    2);
-}
-
 STORE_TEST(arguments_out_of_range_are_refused)
 {
 	struct store_reservation r = reservation("k");
@@ -222,35 +208,6 @@ STORE_TEST(arguments_out_of_range_are_refused)
 }
 
 /* --- settling ----------------------------------------------------------- */
-
-STORE_TEST(a_released_key_runs_again)
-{
-	struct store_lease first = reserve("k"), second, third;
-	struct store_outcome *s;
-	struct record r;
-
-	settle(&first, RECORD_FAILED_RETRYABLE);
-	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
-	second = reserve("k");
-	assert_int_equal(second.id, first.id);
-	assert_int_equal(second.attempt, 2);
-	assert_string_equal(second.downstream, first.downstream);
-	assert_string_not_equal(second.token, first.token);
-
-	/* the first attempt lost its lease: it changes nothing */
-	s = outcome(RECORD_COMPLETED);
-	assert_int_equal(finish(&first, s), RC_LOST);
-	r = find("k");
-	assert_int_equal(r.state, RECORD_IN_PROGRESS);
-	assert_string_equal(r.token, second.token);
-	record_free(&r);
-
-	settle(&second, RECORD_FAILED_RETRYABLE);
-	third = reserve("k");
-	assert_int_equal(third.attempt, 3);
-	settle(&third, RECORD_COMPLETED);
-	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
-}
 
 STORE_TEST(only_the_lease_settles_and_only_once)
 {
@@ -278,32 +235,6 @@ STORE_TEST(only_the_lease_settles_and_only_once)
 			    finish(&lease, outcome(states[j])), RC_LOST);
 		assert_int_equal(state_of(key), states[i]);
 	}
-}
-
-STORE_TEST(a_settlement_says_when_it_ends)
-{
-	struct store_lease lease = reserve("k");
-	struct store_outcome *s = outcome(RECORD_COMPLETED);
-	const int64_t before = store_now(store);
-	struct store_finished done;
-	struct record r;
-
-	assert_int_equal(store_finish(store, &lease, HOUR, &s, &done), RC_OK);
-	store_outcome_free(s);
-	assert_true(done.expires_at >= before + HOUR);
-	assert_true(done.expires_at <= store_now(store) + HOUR + SKEW);
-	assert_false(done.answered);
-	r = find("k");
-	assert_int_equal(r.expires_at, done.expires_at);
-	assert_int_equal(r.status, 201);
-	assert_true(r.kept);
-	record_free(&r);
-
-	lease = reserve("u");
-	s = outcome(RECORD_UNKNOWN);
-	assert_int_equal(store_finish(store, &lease, HOUR, &s, &done), RC_OK);
-	assert_int_equal(done.expires_at, 0);
-	store_outcome_free(s);
 }
 
 STORE_TEST(an_unsound_settlement_is_refused)
@@ -354,20 +285,6 @@ STORE_TEST(bodies_come_back_byte_for_byte)
 	    raw_number("SELECT max(length(body)) FROM once_key"), 2048);
 	assert_int_equal(
 	    raw_number("SELECT count(DISTINCT id / 65536) FROM once_piece"), 6);
-}
-
-/* Its status says as much: it would take room in each row. */
-STORE_TEST(a_registered_reason_is_not_stored)
-{
-	struct store_lease lease = reserve("k");
-	struct store_outcome *s = outcome(RECORD_COMPLETED);
-
-	s->response.status = 404;
-	snprintf(s->response.reason, sizeof(s->response.reason), "Not Found");
-	assert_int_equal(finish(&lease, s), RC_OK);
-	assert_int_equal(
-	    raw_number("SELECT status = 404 AND reason IS NULL FROM once_key"),
-	    1);
 }
 
 STORE_TEST(a_head_comes_back_as_it_was)
@@ -545,24 +462,6 @@ STORE_TEST(past_its_retention_a_key_is_new)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 2);
 }
 
-STORE_TEST(neither_lease_nor_unknown_ends_by_age)
-{
-	struct store_reservation r = reservation("running");
-	struct store_lease lease;
-	int n;
-
-	r.lease = 0;
-	r.retention = 0;
-	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
-	lease = reserve("unknown");
-	settle_for(&lease, RECORD_UNKNOWN, 0);
-	assert_int_equal(reap(store, 100, &n), RC_OK);
-	assert_int_equal(n, 0);
-	assert_int_equal(sweep(store), 0);
-	assert_int_equal(decision_for("running"), DECIDE_BUSY);
-	assert_int_equal(decision_for("unknown"), DECIDE_UNKNOWN);
-}
-
 STORE_TEST(reaping_is_bounded_and_oldest_first)
 {
 	struct store_outcome *s;
@@ -599,25 +498,6 @@ STORE_TEST(reaping_is_bounded_and_oldest_first)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_body"), 0);
 	assert_int_equal(reap(store, 1000, &n), RC_OK);
 	assert_int_equal(n, 0);
-}
-
-/* An answer is fetched by the number of its row. */
-STORE_TEST(no_row_number_is_used_twice)
-{
-	struct store_lease lease;
-	int64_t last = 0;
-	int i, n;
-
-	for (i = 0; i < 3; i++) {
-		lease = reserve("k");
-		assert_true(lease.id > last);
-		last = lease.id;
-		settle_for(&lease, RECORD_COMPLETED, 0);
-		if (i == 1) {
-			assert_int_equal(reap(store, 10, &n), RC_OK);
-			assert_int_equal(n, 1);
-		}
-	}
 }
 
 static void
@@ -718,96 +598,7 @@ STORE_TEST(wall_time_of_a_store_time)
 	assert_true(d > -50 && d < 50);
 }
 
-/* --- threads ------------------------------------------------------------ */
-
-#define THREADS 16
-
-struct racer {
-	pthread_t thread;
-	pthread_barrier_t *barrier;
-	const char *key;
-	int won, busy;
-};
-
-static void *
-race(void *arg)
-{
-	struct racer *me = arg;
-	struct store_reservation r;
-	struct store_lease lease;
-	enum decision d;
-	struct record found;
-	char key[16];
-	int i;
-
-	for (i = 0; i < 20; i++) {
-		snprintf(key, sizeof(key), "%s%d", me->key, i);
-		r = reservation(key);
-		pthread_barrier_wait(me->barrier);
-		if (store_reserve(store, &r, &lease, &d, &found) != RC_OK)
-			continue;
-		me->won += d == DECIDE_RUN;
-		me->busy += d == DECIDE_BUSY;
-		record_free(&found);
-	}
-	return NULL;
-}
-
-static void
-run_racers(struct racer *racers)
-{
-	pthread_barrier_t barrier;
-	int i;
-
-	pthread_barrier_init(&barrier, NULL, THREADS);
-	for (i = 0; i < THREADS; i++) {
-		racers[i].barrier = &barrier;
-		assert_int_equal(
-		    pthread_create(&racers[i].thread, NULL, race, &racers[i]),
-		    0);
-	}
-	for (i = 0; i < THREADS; i++)
-		pthread_join(racers[i].thread, NULL);
-	pthread_barrier_destroy(&barrier);
-}
-
-STORE_TEST(of_concurrent_duplicates_one_wins)
-{
-	struct racer racers[THREADS];
-	int i, won = 0, busy = 0;
-
-	memset(racers, 0, sizeof(racers));
-	for (i = 0; i < THREADS; i++)
-		racers[i].key = "same";
-	run_racers(racers);
-	for (i = 0; i < THREADS; i++) {
-		won += racers[i].won;
-		busy += racers[i].busy;
-	}
-	assert_int_equal(won, 20);
-	assert_int_equal(busy, 20 * (THREADS - 1));
-}
-
-STORE_TEST(of_concurrent_keys_all_win)
-{
-	static const char *const keys[THREADS] = { "a", "b", "c", "d", "e", "f",
-		"g", "h", "i", "j", "k", "l", "m", "n", "o", "p" };
-	struct racer racers[THREADS];
-	int i;
-
-	memset(racers, 0, sizeof(racers));
-	for (i = 0; i < THREADS; i++)
-		racers[i].key = keys[i];
-	run_racers(racers);
-	for (i = 0; i < THREADS; i++)
-		assert_int_equal(racers[i].won, 20);
-	assert_int_equal(raw_number("SELECT count(DISTINCT token) "
-				    "FROM once_key"),
-	    20 * THREADS);
-	assert_int_equal(raw_number("SELECT count(DISTINCT downstream) "
-				    "FROM once_key"),
-	    20 * THREADS);
-}
+/* --- waiting ------------------------------------------------------------ */
 
 static void *
 settle_soon(void *arg)

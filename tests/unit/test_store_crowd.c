@@ -5,7 +5,6 @@
 #include "config.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "caller.h"
 #include "store_fixture.h"
@@ -86,23 +85,6 @@ STORE_TEST(only_keys_in_progress_count)
 		  " WHERE key = 'own'");
 	assert_int_equal(
 	    try_reserve(store, "ann", "last", 1, NULL), DECIDE_RUN);
-}
-
-STORE_TEST(released_key_runs_again_only_within_the_limit)
-{
-	struct store_lease lease, other;
-
-	assert_int_equal(try_reserve(store, "ann", "a", 1, &lease), DECIDE_RUN);
-	settle(&lease, RECORD_FAILED_RETRYABLE);
-	assert_int_equal(try_reserve(store, "ann", "b", 1, &other), DECIDE_RUN);
-	assert_int_equal(
-	    try_reserve(store, "ann", "a", 1, NULL), DECIDE_CROWDED);
-	assert_int_equal(raw_number("SELECT attempt FROM once_key"
-				    " WHERE key = 'a'"),
-	    1);
-	settle(&other, RECORD_COMPLETED);
-	assert_int_equal(try_reserve(store, "ann", "a", 1, &lease), DECIDE_RUN);
-	assert_int_equal(lease.attempt, 2);
 }
 
 STORE_TEST(nothing_above_the_limit_is_accepted)
@@ -292,124 +274,6 @@ STORE_TEST(request_may_take_the_place_of_the_same_keys)
 	assert_int_equal(d, DECIDE_RUN);
 	assert_false(ticket.full);
 	assert_int_equal(kept(), 4);
-}
-
-STORE_TEST(new_key_above_max_store_does_not_run)
-{
-	struct store_reservation r = reservation("again");
-	struct store_ticket ticket;
-	struct store_lease lease;
-	struct record found;
-	enum decision d;
-	int n;
-
-	lease = reserve("again");
-	settle(&lease, RECORD_FAILED_RETRYABLE);
-	/* PostgreSQL looks at its tables by the sweep. */
-	assert_int_equal(store_recover(store, 1, NULL, &n), RC_OK);
-	r.max_store = 1;
-	r.environment = "A=B";
-	r.environment_len = 4;
-	r.identity.key = "new";
-	assert_int_equal(try_new(&r), DECIDE_FULL);
-	assert_int_equal(
-	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
-	assert_int_equal(d, DECIDE_FULL);
-	r.identity.key = "again";
-	assert_int_equal(try_new(&r), DECIDE_RUN);
-	r.identity.key = "new";
-	r.max_store = 1024 * 1024 * 1024;
-	assert_int_equal(try_new(&r), DECIDE_RUN);
-}
-
-#define QUEUE 5
-
-static bool
-accepts(const char *scope, const char *key)
-{
-	struct store_reservation r = reservation(key);
-	struct store_ticket ticket;
-	struct record found;
-	enum decision d;
-
-	r.identity.scope = scope;
-	r.caller = caller_of(scope) + key[0]; /* any route */
-	r.environment = "A=B";
-	r.environment_len = 4;
-	assert_int_equal(
-	    store_accept(store, &r, QUEUE, &ticket, &d, &found), RC_OK);
-	assert_int_equal(d, DECIDE_RUN);
-	return !ticket.full;
-}
-
-STORE_TEST(one_caller_fills_half_of_the_queue)
-{
-	assert_true(accepts("ann", "1"));
-	assert_true(accepts("ann", "2"));
-	assert_false(accepts("ann", "3"));
-	assert_true(accepts("bob", "3"));
-	assert_true(accepts("bob", "4"));
-	assert_true(accepts("", "5"));
-	assert_false(accepts("eve", "6"));
-}
-
-/* --- at the same time ---------------------------------------------------- */
-
-#define THREADS 8
-#define EACH    10
-#define ALLOWED 5
-
-static struct store *stores[2];
-static atomic_int running, turned_away;
-
-static void *
-crowd(void *arg)
-{
-	int me = (int)(intptr_t)arg;
-	char key[32];
-
-	for (int i = 0; i < EACH; i++) {
-		(void)snprintf(key, sizeof(key), "%d-%d", me, i);
-		switch (
-		    try_reserve(stores[me % 2], "ann", key, ALLOWED, NULL)) {
-		case DECIDE_RUN:
-			atomic_fetch_add(&running, 1);
-			break;
-		case DECIDE_CROWDED:
-			atomic_fetch_add(&turned_away, 1);
-			break;
-		case DECIDE_REPLAY:
-		case DECIDE_NOT_KEPT:
-		case DECIDE_BUSY:
-		case DECIDE_OF_ANOTHER:
-		case DECIDE_MISMATCH:
-		case DECIDE_UNKNOWN:
-		case DECIDE_GONE:
-		case DECIDE_OLD:
-		case DECIDE_OPEN:
-		case DECIDE_NO_ROOM:
-		case DECIDE_FULL:
-			break;
-		}
-	}
-	return NULL;
-}
-
-STORE_TEST(limit_holds_among_threads_and_stores)
-{
-	pthread_t threads[THREADS];
-
-	stores[0] = store;
-	stores[1] = open_store();
-	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, crowd,
-				     (void *)(intptr_t)i),
-		    0);
-	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	store_close(stores[1]);
-	assert_int_equal(atomic_load(&running), ALLOWED);
-	assert_int_equal(atomic_load(&turned_away), THREADS * EACH - ALLOWED);
 }
 
 /* --- requests of many threads, which may share a transaction -------------- */

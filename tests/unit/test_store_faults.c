@@ -163,57 +163,6 @@ DIR_TEST(by_a_link_to_its_folder_the_database_is_the_database)
 	assert_int_equal(sweep(store), 1);
 }
 
-#define KEYS 60
-
-DIR_TEST(of_two_processes_one_wins)
-{
-	int fd[2], i, j, won, total = 0;
-	char key[16];
-	pid_t pid[3];
-
-	assert_int_equal(pipe(fd), 0);
-	for (i = 0; i < 3; i++) {
-		pid[i] = fork();
-		if (pid[i] != 0)
-			continue;
-		be_child();
-		store = open_store(); /* all three make it, or one does */
-		for (j = won = 0; j < KEYS; j++) {
-			snprintf(key, sizeof(key), "%d", j);
-			won += decision_for(key) == DECIDE_RUN;
-		}
-		if (write(fd[1], &won, sizeof(won)) != sizeof(won))
-			_exit(1);
-		_exit(0);
-	}
-	close(fd[1]);
-	for (i = 0; i < 3; i++) {
-		assert_int_equal(read(fd[0], &won, sizeof(won)), sizeof(won));
-		total += won;
-		assert_int_equal(waitpid(pid[i], NULL, 0), pid[i]);
-	}
-	close(fd[0]);
-	assert_int_equal(total, KEYS);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), KEYS);
-}
-
-STORE_TEST(another_store_s_settlement_is_seen)
-{
-	struct store_lease lease = reserve("k");
-	struct store *first = store;
-	uint64_t generation = 0;
-	int64_t until;
-
-	store_wait(first, &generation, clock_mono() + 1000);
-	store = open_store();
-	settle(&lease, RECORD_COMPLETED);
-	store_close(store);
-	store = first;
-	until = clock_mono() + 10000;
-	while (state_of("k") != RECORD_COMPLETED)
-		assert_true(store_wait(store, &generation, until));
-}
-
 /* --- another process holds the write lock -------------------------------- */
 
 STORE_TEST(a_reservation_gives_up_in_time)

@@ -166,22 +166,6 @@ DIR_TEST(a_log_of_another_user_is_not)
 	sqlite3_close(other);
 }
 
-DIR_TEST(a_database_outside_of_wal_mode_is_put_into_it)
-{
-	char sql[200];
-
-	store_close(open_store());
-	snprintf(sql, sizeof(sql), "VACUUM INTO '%s'", beside("-copy"));
-	raw(sql);
-	strcat(file, "-copy");
-	raw("BEGIN IMMEDIATE; COMMIT"); /* as it is: in rollback mode */
-	assert_int_equal(access(beside("-wal"), F_OK), -1);
-	store = open_store();
-	assert_int_equal(access(beside("-wal"), F_OK), 0);
-	reserve("k");
-	assert_int_equal(look_for("k"), RC_OK);
-}
-
 DIR_TEST(a_database_that_another_keeps_out_of_wal_mode_is_refused)
 {
 	struct store_options o = options();
@@ -292,43 +276,6 @@ save_as(const char *copy)
 	raw(sql);
 }
 
-static void
-assert_went_back(void)
-{
-	char why[256];
-
-	assert_int_equal(reserve_fails("k"), RC_WENT_BACK);
-	assert_int_equal(look_for("done"), RC_WENT_BACK);
-	assert_false(store_health(store, why, sizeof(why)));
-	assert_non_null(strstr(why, "store-went-back"));
-}
-
-DIR_TEST(an_older_copy_in_its_place_is_noticed_by_the_next_write)
-{
-	store_close(open_store());
-	save_as(beside("-copy"));
-	store = open_store();
-	complete("done", 10);
-	overwrite_with(beside("-copy"));
-	assert_went_back();
-	/* for good; a restart takes it as it is */
-	assert_went_back();
-	store_close(store);
-	store = open_store();
-	assert_int_equal(look_for("done"), RC_NOTFOUND);
-	reserve("k");
-}
-
-/* Nothing but keys was written since. */
-STORE_TEST(a_copy_of_this_life_is_noticed_by_the_next_write)
-{
-	complete("before", 10);
-	save_as(beside("-copy"));
-	complete("done", 10);
-	overwrite_with(beside("-copy"));
-	assert_went_back();
-}
-
 STORE_TEST(a_copy_from_before_the_last_reservation_is_noticed)
 {
 	struct store_lease lease;
@@ -363,20 +310,6 @@ STORE_TEST(deleting_keys_is_not_going_back)
 	raw("DELETE FROM once_key");
 	after = reserve("a");
 	assert_true(after.id > before.id);
-}
-
-DIR_TEST(another_stores_content_in_its_place_is_noticed)
-{
-	char own[sizeof(file)];
-
-	strcpy(own, file);
-	strcat(file, "-other");
-	store_close(open_store());
-	strcpy(file, own);
-	store = open_store();
-	complete("done", 10);
-	overwrite_with(beside("-other"));
-	assert_went_back();
 }
 
 STORE_TEST(an_empty_file_in_its_place_runs_nothing)
@@ -414,20 +347,6 @@ STORE_TEST(an_answer_belongs_to_its_key_and_not_to_a_number)
 }
 
 /* --- what others put into it ---------------------------------------------- */
-
-STORE_TEST(triggers_of_others_do_not_run)
-{
-	raw("CREATE TABLE seen(what TEXT);"
-	    "CREATE TRIGGER a AFTER INSERT ON once_key "
-	    "BEGIN INSERT INTO seen VALUES ('insert'); END;"
-	    "CREATE TRIGGER b BEFORE UPDATE ON once_key "
-	    "BEGIN SELECT RAISE(ABORT, 'planted'); END;"
-	    "CREATE TRIGGER c BEFORE DELETE ON once_key "
-	    "BEGIN SELECT RAISE(IGNORE); END;");
-	complete("done", 10);
-	assert_int_equal(look_for("done"), RC_OK);
-	assert_int_equal(raw_number("SELECT count(*) FROM seen"), 0);
-}
 
 STORE_TEST(a_view_in_place_of_a_table_is_not_read)
 {

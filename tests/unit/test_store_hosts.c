@@ -23,7 +23,6 @@
 
 struct host {
 	pid_t pid;
-	pid_t heir; /* of its attempt's lock */
 	int to, from;
 	struct store_lease lease;
 	struct store_attempt attempt;
@@ -35,36 +34,29 @@ struct host {
 /* Processes of this case: a host holds the servers' input open, so a case that
  * fails must end it, or the servers never end. */
 #define CHILDREN_MAX 8
-static struct {
-	pid_t pid;
-	bool own; /* not an heir */
-} children[CHILDREN_MAX];
+static pid_t children[CHILDREN_MAX];
 static int nchildren;
 
 static void
-remember_child(pid_t pid, bool own)
+remember_child(pid_t pid)
 {
 	assert_true(nchildren < CHILDREN_MAX);
-	children[nchildren].pid = pid;
-	children[nchildren++].own = own;
+	children[nchildren++] = pid;
 }
 
 static void
 forget_child(pid_t pid)
 {
 	for (int i = 0; i < nchildren; i++)
-		if (children[i].pid == pid)
+		if (children[i] == pid)
 			children[i] = children[--nchildren];
 }
 
 static void
 end_children(void)
 {
-	for (; nchildren > 0; nchildren--) {
-		kill(children[nchildren - 1].pid, SIGKILL);
-		if (children[nchildren - 1].own)
-			waitpid(children[nchildren - 1].pid, NULL, 0);
-	}
+	while (nchildren > 0)
+		kill_and_wait(children[--nchildren]);
 }
 
 static struct store *
@@ -85,19 +77,6 @@ open_host(const char *name)
 
 /* --- what a host does ----------------------------------------------------- */
 
-/* Has nothing but the attempt's lock, and outlives its host. */
-static void
-be_heir(const struct store_attempt *at)
-{
-	prctl(PR_SET_PDEATHSIG, 0);
-	if (dup2(at->fd, 3) == -1)
-		_exit(1);
-	close_range(4, ~0U, 0);
-	alarm(60);
-	for (;;)
-		pause();
-}
-
 static void
 host_obey(struct host *h, char command)
 {
@@ -109,21 +88,16 @@ host_obey(struct host *h, char command)
 
 	switch (command) {
 	case 'r': /* reserves, and may be resumed */
-	case 'h': /* the same, and leaves a process behind */
 		assert_int_equal(store_attempt_lock(store, &h->attempt), RC_OK);
 		r.on_crash = CONF_CRASH_RESUME;
 		r.attempt = &h->attempt;
 		r.reconcile_delay = 1;
 		r.environment = "A=1";
 		r.environment_len = sizeof("A=1");
-		if (command == 'h')
-			r.lease = 1; /* it may be reconciled at once */
 		assert_int_equal(
 		    try_reserve_in(store, &r, &h->lease), DECIDE_RUN);
 		h->rc = store_attempt_begin(
 		    &h->attempt, h->lease.token, h->lease.id);
-		if (command == 'h' && (h->heir = fork()) == 0)
-			be_heir(&h->attempt);
 		break;
 	case 'f': /* finishes */
 		o = outcome(RECORD_COMPLETED);
@@ -178,7 +152,7 @@ start_host(const char *name)
 	assert_int_not_equal(h.pid, -1);
 	if (h.pid == 0)
 		be_host(name, in[0], out[1]);
-	remember_child(h.pid, true);
+	remember_child(h.pid);
 	close(in[0]);
 	close(out[1]);
 	h.to = in[1];
@@ -197,8 +171,6 @@ tell(struct host *h, char command)
 	h->to = to;
 	h->from = from;
 	h->pid = pid;
-	if (command == 'h')
-		remember_child(h->heir, false);
 	return h->rc;
 }
 
@@ -250,20 +222,6 @@ becomes_unknown(void)
 	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
 }
 
-static bool
-is_due(void)
-{
-	const int64_t until = clock_mono() + 30000;
-	struct record due;
-	enum rc rc;
-
-	while ((rc = store_due(store, 0, &due)) == RC_NOTFOUND &&
-	    due.reconcile_after > 0)
-		assert_true(clock_mono() < until);
-	record_free(&due);
-	return rc == RC_OK;
-}
-
 /* A handler of that attempt says so, by the functions. */
 static struct handler_api *
 handler(void)
@@ -292,79 +250,6 @@ token_of(const struct store_lease *lease)
 static int teardown_hosts(void **);
 
 /* --- keys ----------------------------------------------------------------- */
-
-CASE(of_a_silent_host_a_key_is_unknown_and_can_be_settled_late)
-{
-	struct host a = start_host("a");
-	int64_t until;
-
-	assert_int_equal(tell(&a, 'r'), RC_OK);
-	store = open_host("b");
-	/* longer than OWNER_TIMEOUT it moves */
-	until = clock_mono() + 2 * OWNER_TIMEOUT;
-	while (clock_mono() < until)
-		assert_int_equal(sweep(store), 0);
-	assert_int_equal(decision_for("k"), DECIDE_BUSY);
-
-	silence(&a);
-	becomes_unknown();
-	assert_int_equal(sweep(store), 0);
-	/* only the own host knows the attempt's processes */
-	assert_false(store_attempt_gone(store, &a.attempt));
-	assert_false(is_due());
-
-	wake(&a);
-	assert_int_equal(tell(&a, 'f'), RC_OK);
-	assert_int_equal(state_of("k"), RECORD_COMPLETED);
-	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
-	end_host(&a);
-}
-
-/* Its own host knows more than the others, and releases the key. */
-CASE(of_a_dead_host_a_key_is_released_when_it_is_back)
-{
-	struct host a = start_host("a");
-	struct store_lease second;
-	struct store_reservation r;
-	struct store_change c;
-
-	assert_int_equal(tell(&a, 'r'), RC_OK);
-	store = open_host("b");
-	end_host(&a);
-	becomes_unknown();
-	store_close(store);
-
-	store = open_host("a");
-	assert_int_equal(sweep_until_changed(&c), RECORD_FAILED_RETRYABLE);
-	assert_int_equal(c.from, RECORD_UNKNOWN);
-	r = reservation("k");
-	assert_int_equal(try_reserve_in(store, &r, &second), DECIDE_RUN);
-	assert_int_equal(second.attempt, 2);
-	assert_string_equal(second.downstream, a.lease.downstream);
-}
-
-CASE(of_a_dead_host_a_key_with_processes_stays_unknown)
-{
-	struct host a = start_host("a");
-	struct store_change c;
-
-	assert_int_equal(tell(&a, 'h'), RC_OK);
-	store = open_host("b");
-	end_host(&a);
-	becomes_unknown();
-	store_close(store);
-
-	store = open_host("a");
-	assert_int_equal(sweep(store), 0);
-	assert_false(store_attempt_gone(store, &a.attempt));
-	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
-	/* this host is the one to reconcile it */
-	assert_true(is_due());
-
-	kill(a.heir, SIGKILL);
-	forget_child(a.heir);
-	assert_int_equal(sweep_until_changed(&c), RECORD_FAILED_RETRYABLE);
-}
 
 CASE(of_a_silent_host_an_answer_of_its_handler_stands)
 {
@@ -409,31 +294,6 @@ CASE(without_its_row_a_silent_host_is_suspected_too)
 	end_host(&a);
 }
 
-/* Nobody could move meanwhile. */
-CASE(after_an_outage_of_the_database_nobody_is_suspected)
-{
-	struct host a = start_host("a");
-	struct store_change c;
-	int64_t until;
-	int n;
-
-	assert_int_equal(tell(&a, 'r'), RC_OK);
-	store = open_host("b");
-	silence(&a);
-	control("server stop");
-	until = clock_mono() + 2 * OWNER_TIMEOUT;
-	while (clock_mono() < until)
-		(void)poll(NULL, 0, 100);
-	control("server start");
-	while (store_recover(store, 1, &c, &n) != RC_OK)
-		assert_true(clock_mono() < until + 30000);
-	assert_int_equal(n, 0);
-	wake(&a);
-	assert_int_equal(tell(&a, 'f'), RC_OK);
-	assert_int_equal(state_of("k"), RECORD_COMPLETED);
-	end_host(&a);
-}
-
 /* Makes a's row one of this process's host, and of another boot. */
 static void
 be_of_my_past(const struct host *a)
@@ -445,27 +305,6 @@ be_of_my_past(const struct host *a)
 	    "once_owner WHERE pid = %d) WHERE pid = %d",
 	    (int)getpid(), (int)a->pid);
 	raw(sql);
-}
-
-CASE(with_a_copy_of_my_disk_a_host_that_moves_is_another)
-{
-	struct host a = start_host("a");
-	int64_t until;
-
-	assert_int_equal(tell(&a, 'r'), RC_OK);
-	store = open_host("b");
-	be_of_my_past(&a);
-	until = clock_mono() + 2 * OWNER_TIMEOUT;
-	while (clock_mono() < until)
-		assert_int_equal(sweep(store), 0);
-	assert_int_equal(decision_for("k"), DECIDE_BUSY);
-
-	silence(&a);
-	becomes_unknown();
-	wake(&a);
-	assert_int_equal(tell(&a, 'f'), RC_OK);
-	assert_int_equal(state_of("k"), RECORD_COMPLETED);
-	end_host(&a);
 }
 
 /* It may be a host with a copy of this one's disk, which lives. */
@@ -515,7 +354,7 @@ CASE(of_another_boot_a_process_whose_lock_was_seen_is_gone)
 /* Makes the key of a's attempt unknown, and opens a's folder as after a
  * boot. */
 static void
-boot(struct host *a, const char *before)
+boot(struct host *a)
 {
 	char text[512];
 	int64_t past;
@@ -531,10 +370,8 @@ boot(struct host *a, const char *before)
 	snprintf(text, sizeof(text), "UPDATE once_key SET attempt_lock = %lld",
 	    (long long)past);
 	raw(text);
-	snprintf(text, sizeof(text),
-	    "cd %s/a && (cd *-attempts && "
-	    "mv %016llx %016llx) && %s",
-	    dir, (long long)a->attempt.lock, (long long)past, before);
+	snprintf(text, sizeof(text), "cd %s/a/*-attempts && mv %016llx %016llx",
+	    dir, (long long)a->attempt.lock, (long long)past);
 	assert_int_equal(system(text), 0);
 	store = open_host("a");
 }
@@ -543,21 +380,9 @@ CASE(after_a_boot_a_key_is_released_late)
 {
 	struct host a = start_host("a");
 
-	boot(&a, "true");
+	boot(&a);
 	assert_int_equal(sweep(store), 1);
 	assert_int_equal(decision_for("k"), DECIDE_RUN);
-}
-
-/* The process of the attempt was begun after the copy was made. */
-CASE(with_a_copy_of_my_disk_a_key_is_not_released_late)
-{
-	struct host a = start_host("a");
-
-	boot(&a,
-	    "line=$(head -n 1 *-lock) && echo \"$line\" | tee *-lock "
-	    ">/dev/null");
-	assert_int_equal(sweep(store), 0);
-	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
 }
 
 CASE(the_row_of_a_host_that_never_comes_back_goes)

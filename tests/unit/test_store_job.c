@@ -150,89 +150,6 @@ doctor_finds_nothing(void)
 			fail_msg("%s: %s", f[i].name, f[i].text);
 }
 
-/* The decision on another request with that key, which is accepted if it can
- * be. */
-static enum decision
-other_request(const char *key, bool accept)
-{
-	struct store_reservation r = job_for(key);
-	struct store_ticket ticket;
-
-	r.fingerprint_spec = "2 value\n";
-	r.fingerprint[0] ^= 1;
-	return accept ? accept_by(store, &r, QUEUE, &ticket)
-		      : try_reserve_in(store, &r, NULL);
-}
-
-/* After an attempt of an accepted key that did nothing. */
-static enum record_state
-nothing_happened(
-    const char *key, int64_t requeue, const char *recovery_point, bool nothing)
-{
-	struct store_lease lease;
-	struct store_outcome *s = outcome(RECORD_FAILED_RETRYABLE);
-	char sql[100];
-
-	accept_job(key);
-	lease = start_job();
-	snprintf(sql, sizeof(sql), "UPDATE once_key SET recovery_point = %s",
-	    recovery_point);
-	raw(sql);
-	s->requeue = requeue;
-	s->nothing_happened = nothing;
-	assert_int_equal(finish(&lease, s), RC_OK);
-	return state_of(key);
-}
-
-STORE_TEST(if_nothing_happened_another_request_may_run)
-{
-	struct store_reservation r = job_for("again");
-	struct record record;
-
-	r.fingerprint_spec = "2 value\n";
-	assert_int_equal(
-	    nothing_happened("k", -1, "NULL", true), RECORD_FAILED_RETRYABLE);
-	record = find("k");
-	assert_false(record_has_fingerprint(&record));
-	record_free(&record);
-	doctor_finds_nothing();
-	assert_int_equal(other_request("k", false), DECIDE_RUN);
-	/* It is that one's key now. */
-	assert_int_equal(decision_for("k"), DECIDE_BUSY);
-	record = find("k");
-	assert_string_equal(record.fingerprint_spec, "2 value\n");
-	assert_int_equal(record.fingerprint[0], 0xa4);
-	record_free(&record);
-	assert_int_equal(other_request("k", false), DECIDE_BUSY);
-
-	(void)nothing_happened("again", -1, "NULL", true);
-	assert_int_equal(other_request("again", true), DECIDE_RUN);
-	assert_string_equal(next_key(), "again");
-	assert_int_equal(
-	    accept_by(store, &r, QUEUE, &(struct store_ticket){ .full = 0 }),
-	    DECIDE_MISMATCH);
-	doctor_finds_nothing();
-}
-
-STORE_TEST(else_the_key_keeps_its_fingerprint)
-{
-	struct store_reservation r = reservation("k");
-
-	r.fingerprint[0] ^= 1;
-	/* Something may have happened. */
-	(void)nothing_happened("k", -1, "NULL", false);
-	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_MISMATCH);
-	/* It has, and the next attempt goes on from there. */
-	r.identity.key = "charged";
-	(void)nothing_happened("charged", -1, "'charged'", true);
-	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_MISMATCH);
-	/* The stored request runs again. */
-	r.identity.key = "queued";
-	(void)nothing_happened("queued", 0, "NULL", true);
-	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_MISMATCH);
-	assert_string_equal(next_key(), "queued");
-}
-
 /* --- accepting ----------------------------------------------------------- */
 
 STORE_TEST(what_is_accepted_is_kept_and_waits)
@@ -276,37 +193,6 @@ STORE_TEST(what_is_accepted_is_kept_and_waits)
 	assert_in_range(st.created_at, clock_wall() - 60000, clock_wall());
 	record_free(&st);
 	record_free(&record);
-}
-
-STORE_TEST(bodies_of_any_size_are_accepted)
-{
-	static const size_t lengths[] = { 0, 1, 65535, 65536, 300000 };
-	struct store_reservation r;
-	struct store_ticket ticket;
-	struct spool *body;
-	struct buf text;
-	char key[16], *bytes = calloc(1, 300000);
-	size_t i;
-
-	assert_non_null(bytes);
-	for (i = 0; i < COUNT(lengths); i++) {
-		snprintf(key, sizeof(key), "%zu", lengths[i]);
-		r = job_for(key);
-		r.body = bytes;
-		r.body_len = lengths[i];
-		assert_int_equal(
-		    accept_by(store, &r, QUEUE, &ticket), DECIDE_RUN);
-		buf_init(&text, 1000);
-		assert_int_equal(store_request(store, &r.identity,
-				     raw_number("SELECT max(id) FROM once_key"),
-				     &text, &body),
-		    RC_OK);
-		assert_int_equal(
-		    body != NULL ? spool_length(body) : 0, lengths[i]);
-		buf_free(&text);
-		spool_free(body);
-	}
-	free(bytes);
 }
 
 STORE_TEST(what_there_is_already_is_not_accepted)
@@ -495,22 +381,6 @@ STORE_TEST(a_job_is_started_once_and_ends_as_any_key)
 	doctor_finds_nothing();
 }
 
-STORE_TEST(who_waits_longest_comes_first)
-{
-	accept_job("a");
-	accept_job("b");
-	accept_job("c");
-	raw("UPDATE once_key SET queued_at = queued_at - CASE key "
-	    "WHEN 'b' THEN 30000 WHEN 'c' THEN 20000 ELSE 10000 END");
-	assert_string_equal(next_key(), "b");
-	start_job();
-	assert_string_equal(next_key(), "c");
-	start_job();
-	assert_string_equal(next_key(), "a");
-	start_job();
-	assert_string_equal(next_key(), "");
-}
-
 STORE_TEST(released_a_job_waits_as_it_is_told)
 {
 	struct store_ticket ticket = accept_job("k"), again;
@@ -570,24 +440,6 @@ STORE_TEST(a_released_key_that_was_not_accepted_can_be)
 	assert_true(request_is_kept(lease.id));
 	assert_int_equal(start_job().attempt, 2);
 	assert_int_equal(strlen(ticket.resource), RECORD_RESOURCE_LEN);
-}
-
-STORE_TEST(found_not_executed_a_job_is_run_again)
-{
-	struct store_outcome *s;
-	struct store_lease lease;
-
-	accept_job("k");
-	lease = start_job();
-	settle(&lease, RECORD_UNKNOWN);
-	assert_string_equal(next_key(), "");
-	assert_true(request_is_kept(lease.id));
-	s = outcome(RECORD_FAILED_RETRYABLE);
-	s->requeue = 0;
-	assert_int_equal(
-	    resolve_with(lease.id, (struct store_tries){ 1, -1 }, s), RC_OK);
-	assert_true(request_is_kept(lease.id));
-	assert_int_equal(start_job().attempt, 2);
 }
 
 /* --- age ----------------------------------------------------------------- */
@@ -698,42 +550,7 @@ STORE_TEST(past_its_retention_a_released_job_is_gone)
 	}
 }
 
-STORE_TEST(an_operator_may_forget_what_waits)
-{
-	struct record job;
-
-	accept_job("k");
-	job = next_job();
-	assert_int_equal(store_forget(store, job.id, RECORD_NONE), RC_OK);
-	record_free(&job);
-	assert_int_equal(state_of("k"), RECORD_NONE);
-	assert_string_equal(next_key(), "");
-	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 0);
-	/* but not a key that runs */
-	accept_job("k");
-	assert_int_equal(
-	    store_forget(store, start_job().id, RECORD_NONE), RC_LOST);
-}
-
 /* --- the status resource, and news --------------------------------------- */
-
-STORE_TEST(what_waits_is_counted_once)
-{
-	struct metrics_gauges g;
-	bool done = false;
-
-	accept_job("a");
-	accept_job("b");
-	accept_job("c");
-	start_job();
-	while (!done)
-		assert_int_equal(store_tally(store, &done), RC_OK);
-	assert_int_equal(store_gauges(store, &g), RC_OK);
-	assert_int_equal(g.value[METRICS_KEYS_PENDING], 2);
-	assert_int_equal(g.value[METRICS_KEYS_IN_PROGRESS], 1);
-	assert_int_equal(g.value[METRICS_KEYS_COMPLETED], 0);
-	assert_int_equal(g.value[METRICS_KEYS_FAILED_RETRYABLE], 0);
-}
 
 STORE_TEST(doctor_misses_the_request_of_what_waits)
 {
@@ -832,104 +649,6 @@ STORE_TEST(all_waiters_are_woken)
 	}
 }
 
-/* --- several at once ----------------------------------------------------- */
-
-#define JOBS    60
-#define WORKERS 4
-
-/* Takes up jobs until there are none, and says how many; each is counted in
- * a table of its own. */
-static int
-work(struct store *s)
-{
-	struct store_reservation r = reservation("any");
-	struct store_lease lease;
-	struct record job;
-	int n = 0;
-	enum rc rc;
-
-	while (store_job_next(s, &job) == RC_OK) {
-		rc = store_job_start(s, &job, &r, &lease);
-		assert_true(rc == RC_OK || rc == RC_LOST);
-		n += rc == RC_OK;
-		record_free(&job);
-	}
-	return n;
-}
-
-static void *
-be_worker(void *arg)
-{
-	*(int *)arg = work(store);
-	return NULL;
-}
-
-STORE_TEST(of_several_workers_one_starts_each_job)
-{
-	pthread_t thread[WORKERS];
-	int n[WORKERS], total = 0, i;
-	char key[16];
-
-	for (i = 0; i < JOBS; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		accept_job(key);
-	}
-	for (i = 0; i < WORKERS; i++)
-		assert_int_equal(
-		    pthread_create(&thread[i], NULL, be_worker, &n[i]), 0);
-	for (i = 0; i < WORKERS; i++) {
-		pthread_join(thread[i], NULL);
-		total += n[i];
-	}
-	assert_int_equal(total, JOBS);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key WHERE "
-				    "state = 'in_progress' AND attempt = 1"),
-	    JOBS);
-}
-
-DIR_TEST(of_several_processes_one_starts_each_job)
-{
-	int fd[2], go[2], i, n, total = 0;
-	pid_t pid[WORKERS];
-	char key[16], c;
-
-	assert_int_equal(pipe(fd), 0);
-	assert_int_equal(pipe(go), 0);
-	for (i = 0; i < WORKERS; i++) {
-		assert_int_not_equal(pid[i] = fork(), -1);
-		if (pid[i] != 0)
-			continue;
-		be_child();
-		close(go[1]);
-		(void)!read(go[0], &c, 1);
-		store = open_store();
-		n = work(store);
-		if (write(fd[1], &n, sizeof(n)) != sizeof(n))
-			_exit(1);
-		for (;;)
-			pause(); /* the leases are its own */
-	}
-	store = open_store();
-	for (i = 0; i < JOBS; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		accept_job(key);
-	}
-	close(go[1]); /* now */
-	for (i = 0; i < WORKERS; i++) {
-		assert_int_equal(read(fd[0], &n, sizeof(n)), sizeof(n));
-		total += n;
-	}
-	assert_int_equal(total, JOBS);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key WHERE "
-				    "state = 'in_progress' AND attempt = 1"),
-	    JOBS);
-	for (i = 0; i < WORKERS; i++)
-		kill_and_wait(pid[i]);
-	close(fd[0]);
-	close(fd[1]);
-	close(go[0]);
-}
-
 /* --- workers that are lost ----------------------------------------------- */
 
 /* A process that accepts k and takes it up, after so many attempts that were
@@ -1022,30 +741,6 @@ DIR_TEST(lost_too_often_a_job_waits_for_a_request)
 	    0);
 	assert_in_range(raw_number("SELECT expires_at FROM once_key"),
 	    store_now(store) + HOUR - 60000, store_now(store) + HOUR + SKEW);
-}
-
-DIR_TEST(lost_a_job_that_may_not_is_unknown)
-{
-	int64_t id = lose_worker(CONF_CRASH_UNKNOWN, 0);
-
-	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
-	assert_true(request_is_kept(id));
-	assert_string_equal(next_key(), "");
-	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
-}
-
-STORE_TEST(the_queue_outlives_the_process)
-{
-	struct store_ticket ticket = accept_job("k");
-	struct record st;
-
-	store_close(store);
-	store = open_store();
-	assert_int_equal(sweep(store), 0); /* no worker had begun */
-	st = status_of(&ticket);
-	assert_int_equal(st.state, RECORD_PENDING);
-	record_free(&st);
-	assert_int_equal(start_job().attempt, 1);
 }
 
 /* --- trouble ------------------------------------------------------------- */

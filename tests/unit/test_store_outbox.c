@@ -215,20 +215,6 @@ TOPICS_TEST(an_effect_is_due_at_once_and_has_its_key)
 	check_store();
 }
 
-TOPICS_TEST(a_topic_that_is_not_configured_is_refused)
-{
-	char mail[] = "mail";
-	char *topics[] = { mail };
-	struct store_lease lease = reserve("k");
-
-	assert_false(try_emit(&lease, "fax", "x", 1));
-	assert_true(try_emit(&lease, "mail", "x", 1));
-	assert_int_equal(store_topics(store, NULL, 0, topics, 1), RC_OK);
-	assert_false(try_emit(&lease, "mail", "x", 1));
-	/* What is there stays. */
-	assert_false(nothing_is_due("mail"));
-}
-
 TOPICS_TEST(a_try_counts_and_has_one_owner)
 {
 	struct store_lease lease = reserve("k");
@@ -400,62 +386,6 @@ TOPICS_TEST(payloads_of_all_sizes)
 	free(bytes);
 }
 
-/* --- order -------------------------------------------------------------- */
-
-TOPICS_TEST(effects_of_a_key_come_in_order_whatever_their_topic)
-{
-	struct store_lease a = reserve("a"), b = reserve("b");
-	int64_t last;
-
-	emit(&a, "mail"); /* 1 */
-	emit(&a, "sms");  /* 2 */
-	emit(&a, "mail"); /* 3 */
-	emit(&b, "sms");  /* 4 */
-	assert_int_equal(goes("sms", EFFECT_DELIVERED), 4);
-	assert_true(nothing_is_due("sms"));
-	last = goes("mail", EFFECT_DELIVERED);
-	assert_int_equal(last, 1);
-	check_store();
-	assert_true(nothing_is_due("mail"));
-	assert_int_equal(goes("sms", EFFECT_DELIVERED), 2);
-	assert_int_equal(goes("mail", EFFECT_DELIVERED), 3);
-	assert_true(nothing_is_due("mail") && nothing_is_due("sms"));
-	check_store();
-}
-
-TOPICS_TEST(one_that_is_tried_or_put_off_holds_back_its_key_alone)
-{
-	struct store_lease a = reserve("a"), b = reserve("b");
-	struct effect e, other;
-
-	emit(&a, "mail");
-	emit(&a, "mail");
-	emit(&b, "mail");
-	e = begin("mail");
-	assert_int_equal(e.id, 1);
-	other = begin("mail");
-	assert_int_equal(other.id, 3);
-	assert_true(nothing_is_due("mail"));
-	end(&other, EFFECT_DELIVERED);
-	end(&e, EFFECT_PENDING);
-	assert_true(nothing_is_due("mail"));
-	emit(&b, "mail");
-	assert_int_equal(goes("mail", EFFECT_DELIVERED), 4);
-	check_store();
-}
-
-TOPICS_TEST(a_dead_letter_holds_back_no_effect)
-{
-	struct store_lease a = reserve("a");
-
-	emit(&a, "mail");
-	emit(&a, "mail");
-	assert_int_equal(goes("mail", EFFECT_DEAD_LETTER), 1);
-	assert_int_equal(effect_state(1), EFFECT_DEAD_LETTER);
-	assert_int_equal(goes("mail", EFFECT_DELIVERED), 2);
-	check_store();
-}
-
 /* --- processes ---------------------------------------------------------- */
 
 TOPICS_TEST(what_a_dead_process_tried_is_due_again)
@@ -482,22 +412,6 @@ TOPICS_TEST(what_a_dead_process_tried_is_due_again)
 	assert_string_equal(again.effect_key, e.effect_key);
 	end(&again, EFFECT_DELIVERED);
 	effect_free(&e);
-}
-
-TOPICS_TEST(of_two_processes_one_has_it)
-{
-	struct store_lease lease = reserve("k");
-	struct store *other = open_store();
-	struct effect mine, theirs;
-
-	emit(&lease, "mail");
-	assert_int_equal(next_in(store, "mail", &mine), RC_OK);
-	assert_int_equal(next_in(other, "mail", &theirs), RC_OK);
-	assert_int_equal(store_effect_begin(store, &mine), RC_OK);
-	assert_int_equal(store_effect_begin(other, &theirs), RC_LOST);
-	store_close(other);
-	effect_free(&theirs);
-	end(&mine, EFFECT_DELIVERED);
 }
 
 /* --- with its key ------------------------------------------------------- */
@@ -598,100 +512,6 @@ TOPICS_TEST(keys_with_many_effects_are_reaped_a_few_at_a_time)
 
 /* --- operators ---------------------------------------------------------- */
 
-TOPICS_TEST(retry_has_it_tried_now)
-{
-	struct store_lease lease = reserve("k");
-	struct effect e;
-	int64_t dead;
-
-	assert_int_equal(store_effect_retry(store, 1), RC_LOST);
-	emit(&lease, "mail");
-	goes("mail", EFFECT_PENDING);
-	assert_true(nothing_is_due("mail"));
-	assert_int_equal(store_effect_retry(store, 1), RC_OK);
-	e = begin("mail");
-	assert_int_equal(e.attempts, 2);
-	assert_int_equal(store_effect_retry(store, e.id), RC_LOST);
-	dead = e.id;
-	end(&e, EFFECT_DEAD_LETTER);
-
-	/* All its tries anew. */
-	assert_int_equal(store_effect_retry(store, dead), RC_OK);
-	check_store();
-	e = begin("mail");
-	assert_int_equal(e.id, dead);
-	assert_int_equal(e.attempts, 1);
-	end(&e, EFFECT_DELIVERED);
-	assert_int_equal(store_effect_retry(store, dead), RC_LOST);
-}
-
-/* One that was given up comes before those that were put there after it, but
- * a try under way is not disturbed. */
-TOPICS_TEST(retry_of_an_earlier_one_waits_for_a_try_alone)
-{
-	struct store_lease lease = reserve("k");
-	struct effect e;
-	int i;
-
-	for (i = 0; i < 3; i++)
-		emit(&lease, "mail");
-	assert_int_equal(goes("mail", EFFECT_DEAD_LETTER), 1);
-	e = begin("mail");
-	assert_int_equal(store_effect_retry(store, 1), RC_OK);
-	check_store();
-	assert_true(nothing_is_due("mail"));
-	end(&e, EFFECT_PENDING); /* put off for an hour */
-	check_store();
-	assert_int_equal(goes("mail", EFFECT_DEAD_LETTER), 1);
-	assert_int_equal(goes("mail", EFFECT_PENDING), 2);
-	assert_true(nothing_is_due("mail"));
-
-	assert_int_equal(store_effect_retry(store, 1), RC_OK);
-	assert_int_equal(goes("mail", EFFECT_DELIVERED), 1);
-	assert_int_equal(goes("mail", EFFECT_DELIVERED), 2);
-	assert_int_equal(goes("mail", EFFECT_DELIVERED), 3);
-	check_store();
-}
-
-TOPICS_TEST(retry_of_one_that_waits_is_for_the_one_before_it)
-{
-	struct store_lease lease = reserve("k");
-
-	emit(&lease, "mail");
-	emit(&lease, "mail");
-	assert_int_equal(goes("mail", EFFECT_PENDING), 1);
-	assert_int_equal(store_effect_retry(store, 2), RC_OK);
-	check_store();
-	assert_int_equal(goes("mail", EFFECT_DELIVERED), 1);
-	assert_int_equal(goes("mail", EFFECT_DELIVERED), 2);
-}
-
-TOPICS_TEST(drop_passes_the_turn_on)
-{
-	struct store_lease lease = reserve("k");
-	static const char large[5000];
-	struct effect e;
-	int i;
-
-	for (i = 0; i < 5; i++)
-		assert_true(try_emit(&lease, "mail", large, sizeof(large)));
-	assert_int_equal(store_effect_drop(store, 6), RC_LOST);
-	assert_int_equal(store_effect_drop(store, 1), RC_OK);
-	check_store();
-	e = begin("mail");
-	assert_int_equal(e.id, 2);
-	assert_int_equal(store_effect_drop(store, 2), RC_LOST);
-	assert_int_equal(store_effect_drop(store, 3), RC_OK);
-	check_store();
-	end(&e, EFFECT_DELIVERED);
-	assert_int_equal(store_effect_drop(store, 2), RC_OK);
-	assert_int_equal(goes("mail", EFFECT_DEAD_LETTER), 4);
-	assert_int_equal(store_effect_drop(store, 4), RC_OK);
-	assert_int_equal(goes("mail", EFFECT_DELIVERED), 5);
-	check_store();
-	assert_int_equal(raw_number("SELECT count(*) FROM once_effect"), 1);
-}
-
 static int
 listed(const struct store_effect_filter *filter)
 {
@@ -753,37 +573,6 @@ TOPICS_TEST(lists_are_filtered_and_as_long_as_they_are)
 }
 
 /* --- news and counts ---------------------------------------------------- */
-
-static int64_t
-gauge(enum metrics_id id)
-{
-	struct metrics_gauges g;
-
-	assert_int_equal(store_gauges(store, &g), RC_OK);
-	return g.value[id];
-}
-
-TOPICS_TEST(gauges_of_the_outbox)
-{
-	struct store_lease lease = reserve("k");
-	bool done;
-	int i;
-
-	for (i = 0; i < 6; i++)
-		emit(&lease, "mail");
-	goes("mail", EFFECT_DELIVERED);
-	goes("mail", EFFECT_DELIVERED);
-	goes("mail", EFFECT_DEAD_LETTER);
-	assert_int_equal(gauge(METRICS_IN_OUTBOX_PENDING), 3);
-	assert_int_equal(gauge(METRICS_IN_OUTBOX_DEAD_LETTER), 1);
-	assert_int_equal(gauge(METRICS_IN_OUTBOX_DELIVERED), -1);
-	for (i = 0; i < 2; i++) {
-		do
-			assert_int_equal(store_tally(store, &done), RC_OK);
-		while (!done);
-		assert_int_equal(gauge(METRICS_IN_OUTBOX_DELIVERED), 2);
-	}
-}
 
 static bool
 doctor_likes(const char *name, const struct conf *conf)

@@ -87,20 +87,6 @@ STORE_TEST(any_length_and_end)
 		    rows[i].signal, rows[i].length));
 }
 
-STORE_TEST(a_later_attempt_replaces_or_deletes_it)
-{
-	struct store_lease lease = reserve("k");
-
-	refuse(&lease, RECORD_FAILED_RETRYABLE, 75, 0, 10);
-	lease = reserve("k");
-	assert_true(is_kept(lease.id, 1, 75, 0, 10));
-	refuse(&lease, RECORD_FAILED_RETRYABLE, 75, 0, 20);
-	assert_true(is_kept(lease.id, 2, 75, 0, 20));
-	lease = reserve("k");
-	settle(&lease, RECORD_COMPLETED);
-	assert_int_equal(output_of(lease.id), RC_NOTFOUND);
-}
-
 STORE_TEST(an_attempt_without_its_lease_stores_none)
 {
 	struct store_lease lease = reserve("k"), stale = lease;
@@ -123,20 +109,6 @@ STORE_TEST(it_outlives_the_resolution_and_goes_with_the_key)
 	    RC_OK);
 	assert_true(is_kept(lease.id, 1, 1, 0, 30));
 	assert_int_equal(store_forget(store, lease.id, RECORD_NONE), RC_OK);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_refused"), 0);
-}
-
-STORE_TEST(it_goes_when_the_key_expires)
-{
-	struct store_lease lease = reserve("k");
-	struct store_change changes[8];
-	int n;
-
-	refuse(&lease, RECORD_FAILED_RETRYABLE, 75, 0, 30);
-	raw("UPDATE once_key SET expires_at = 1");
-	assert_int_equal(store_expire(store, 8, changes, &n), RC_OK);
-	assert_int_equal(n, 1);
-	store_changes_free(changes, n);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_refused"), 0);
 }
 

@@ -103,19 +103,6 @@ STORE_TEST(a_request_comes_back_byte_for_byte)
 	}
 }
 
-STORE_TEST(without_a_reconciler_no_request_is_kept)
-{
-	struct store_reservation r = kept("k", 100);
-	struct store_lease lease;
-	struct record due;
-
-	r.reconcile_delay = 0;
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
-	assert_true(no_request(lease.id));
-	settle(&lease, RECORD_UNKNOWN);
-	assert_int_equal(store_due(store, 0, &due), RC_NOTFOUND);
-}
-
 STORE_TEST(the_next_attempt_keeps_its_own_request)
 {
 	struct store_lease lease = reserve_kept("k", 100);
@@ -322,26 +309,6 @@ STORE_TEST(an_unknown_key_is_due_after_its_delay)
 	record_free(&due); /* is empty now */
 }
 
-STORE_TEST(who_waits_longest_comes_first)
-{
-	struct store_lease b;
-
-	become_unknown("a");
-	b = become_unknown("b");
-	become_unknown("c");
-	make_due();
-	raw("UPDATE once_key SET reconcile_after = 0 WHERE key = 'c'");
-	assert_string_equal(due_key(store, NULL), "c");
-	raw("UPDATE once_key SET reconcile_after = 900000000000000 WHERE "
-	    "key = 'c'");
-	assert_string_equal(due_key(store, NULL), "a");
-	raw("UPDATE once_key SET reconcile_after = 900000000000000 WHERE "
-	    "key = 'a'");
-	assert_string_equal(due_key(store, NULL), "b");
-	assert_int_equal(resolve(&b, tried(0), RECORD_COMPLETED, 0), RC_OK);
-	assert_string_equal(due_key(store, NULL), "");
-}
-
 STORE_TEST(of_two_stores_one_claims)
 {
 	struct store *other = open_store();
@@ -368,33 +335,6 @@ STORE_TEST(of_two_stores_one_claims)
 	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
 	assert_int_equal(resolve(&lease, there, RECORD_COMPLETED, 0), RC_OK);
 	store_close(other);
-}
-
-STORE_TEST(a_try_counts_though_its_process_died)
-{
-	struct store_tries tries;
-	struct store_lease lease = become_unknown("k");
-	int i;
-
-	for (i = 0; i < 3; i++) {
-		make_due();
-		assert_string_equal(due_key(store, &tries), "k");
-		assert_int_equal(tries.tries, i);
-		assert_int_equal(
-		    store_claim(store, lease.id, &tries, true, HOUR), RC_OK);
-		store_close(store); /* and nothing more is heard of it */
-		store = open_store();
-	}
-	make_due();
-	assert_string_equal(due_key(store, &tries), "k");
-	/* put off, and not counted */
-	assert_int_equal(
-	    store_claim(store, lease.id, &tries, false, HOUR), RC_OK);
-	assert_int_equal(tries.tries, 3);
-	assert_string_equal(due_key(store, NULL), "");
-	make_due();
-	assert_string_equal(due_key(store, &tries), "k");
-	assert_int_equal(tries.tries, 3);
 }
 
 STORE_TEST(a_verdict_on_an_earlier_attempt_is_lost)
@@ -430,23 +370,6 @@ STORE_TEST(a_verdict_on_an_earlier_attempt_is_lost)
 	assert_int_equal(first.attempt, 2);
 	assert_int_equal(
 	    resolve(&lease, first, RECORD_FAILED_RETRYABLE, 0), RC_OK);
-}
-
-STORE_TEST(the_tries_of_each_attempt_are_counted_anew)
-{
-	struct store_lease lease = become_unknown("k");
-	struct store_tries tries;
-
-	make_due();
-	due_key(store, &tries);
-	assert_int_equal(store_claim(store, lease.id, &tries, true, 0), RC_OK);
-	assert_int_equal(
-	    resolve(&lease, tries, RECORD_FAILED_RETRYABLE, 0), RC_OK);
-	lease = become_unknown("k");
-	make_due();
-	assert_string_equal(due_key(store, &tries), "k");
-	assert_int_equal(tries.attempt, 2);
-	assert_int_equal(tries.tries, 0);
 }
 
 /* --- verdicts ----------------------------------------------------------- */
@@ -524,69 +447,6 @@ STORE_TEST(a_resolved_key_is_as_if_it_had_settled_itself)
 	again = reserve("released");
 	assert_int_equal(again.attempt, 2);
 	assert_string_equal(again.downstream, lease.downstream);
-}
-
-STORE_TEST(a_completed_key_has_no_last_error)
-{
-	struct store_outcome *s = outcome(RECORD_COMPLETED);
-	struct store_lease lease = become_unknown("resolved");
-
-	assert_int_equal(resolve(&lease, anyhow, RECORD_COMPLETED, 0), RC_OK);
-	lease = reserve("finished");
-	snprintf(s->last_error, sizeof(s->last_error), "all is well");
-	assert_int_equal(finish(&lease, s), RC_OK);
-	assert_int_equal(
-	    raw_number("SELECT count(last_error) FROM once_key"), 0);
-}
-
-STORE_TEST(only_an_open_outcome_is_resolved)
-{
-	static const enum record_state to[] = { RECORD_COMPLETED,
-		RECORD_FAILED_RETRYABLE, RECORD_DEAD_LETTER };
-	static const struct {
-		enum record_state state;
-		const char *sql;
-	} from[] = {
-		{ RECORD_IN_PROGRESS, NULL },
-		{ RECORD_COMPLETED, NULL },
-		{ RECORD_FAILED_RETRYABLE, NULL },
-		{ RECORD_EXPIRED,
-		    "UPDATE once_key SET state = 'expired', kept = 0 "
-		    "WHERE key = 'expired'" },
-		{ RECORD_PENDING,
-		    "UPDATE once_key SET state = 'pending', "
-		    "expires_at = NULL WHERE key = 'pending'" },
-	};
-	struct store_lease lease;
-	const char *key;
-	size_t i, j;
-
-	for (i = 0; i < COUNT(from); i++) {
-		key = record_state_name(from[i].state);
-		lease = reserve(key);
-		if (from[i].sql != NULL) {
-			settle(&lease, RECORD_FAILED_RETRYABLE);
-			raw(from[i].sql);
-		} else if (from[i].state != RECORD_IN_PROGRESS)
-			settle(&lease, from[i].state);
-		for (j = 0; j < COUNT(to); j++) {
-			assert_int_equal(
-			    resolve(&lease, tried(0), to[j], 0), RC_LOST);
-			if (to[j] != RECORD_DEAD_LETTER)
-				assert_int_equal(
-				    resolve(&lease, anyhow, to[j], 0), RC_LOST);
-		}
-		assert_int_equal(state_of(key), from[i].state);
-	}
-	lease.id = 4711;
-	assert_int_equal(resolve(&lease, anyhow, RECORD_COMPLETED, 0), RC_LOST);
-	/* and these are no verdicts */
-	assert_int_equal(
-	    resolve(&lease, anyhow, RECORD_DEAD_LETTER, 0), RC_INVALID);
-	assert_int_equal(
-	    resolve(&lease, anyhow, RECORD_UNKNOWN, 0), RC_INVALID);
-	assert_int_equal(
-	    resolve(&lease, anyhow, RECORD_EXPIRED, 0), RC_INVALID);
 }
 
 /* --- operators ---------------------------------------------------------- */

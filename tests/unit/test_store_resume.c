@@ -175,56 +175,6 @@ DIR_TEST(its_tree_gone_a_key_is_released)
 	close(at.fd);
 }
 
-DIR_TEST(held_by_its_tree_a_key_stays_until_that_ends)
-{
-	struct family family = start_family("k", 60000, true);
-	int i;
-
-	kill_and_wait(family.owner);
-	store = open_store();
-	for (i = 0; i < 3; i++)
-		assert_int_equal(sweep(store), 0);
-	assert_int_equal(decision_for("k"), DECIDE_BUSY);
-	end_heir(&family);
-	assert_int_equal(sweep(store), 1);
-	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
-}
-
-DIR_TEST(held_past_its_deadline_a_key_is_unknown)
-{
-	struct family family = start_family("k", 0, true);
-	int64_t until = clock_mono() + 10000;
-	struct record due;
-	enum rc rc;
-
-	kill_and_wait(family.owner);
-	store = open_store();
-	assert_int_equal(sweep(store), 1);
-	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
-	/* to be found out */
-	while ((rc = store_due(store, 0, &due)) == RC_NOTFOUND)
-		assert_true(clock_mono() < until);
-	assert_int_equal(rc, RC_OK);
-	assert_int_equal(due.id, family.lease.id);
-	record_free(&due);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 1);
-	end_heir(&family); /* too late */
-	assert_int_equal(sweep(store), 0);
-	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
-}
-
-DIR_TEST(gone_at_its_deadline_a_key_is_released)
-{
-	struct family family = start_family("k", 0, false);
-
-	store = open_store();
-	assert_int_equal(sweep(store), 0); /* late, but its owner lives */
-	assert_int_equal(decision_for("k"), DECIDE_BUSY);
-	kill_and_wait(family.owner);
-	assert_int_equal(sweep(store), 1);
-	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
-}
-
 DIR_TEST(a_held_key_does_not_hold_up_others)
 {
 	struct family held = start_family("held", 60000, true);

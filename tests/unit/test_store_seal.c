@@ -134,18 +134,6 @@ CASE(whatever_end_the_run_had_its_own_answer_stands)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_body"), 0);
 }
 
-CASE(without_an_own_answer_nothing_is_answered)
-{
-	struct store_lease lease = reserve("k");
-	struct store_outcome *s = outcome(RECORD_COMPLETED);
-	struct store_finished done;
-
-	say(handler, &lease, CHECKPOINT "'charged')");
-	assert_int_equal(store_finish(store, &lease, HOUR, &s, &done), RC_OK);
-	assert_false(done.answered);
-	store_outcome_free(s);
-}
-
 /* It answered while its end waited for the lock that it held. */
 CASE(an_answer_in_the_last_moment_counts)
 {
@@ -384,22 +372,6 @@ FORKING(of_a_dead_process_an_own_answer_is_sealed)
 		store = NULL;
 		empty_dir();
 	}
-}
-
-FORKING(doctor_counts_what_a_dead_process_did_not_seal)
-{
-	struct store_finding f[16];
-	size_t i, n;
-
-	lose("k", CONF_CRASH_UNKNOWN, true, NULL);
-	store = open_store();
-	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
-	for (i = 0; i < n; i++)
-		if (!f[i].ok)
-			break;
-	assert_true(i < n);
-	assert_string_equal(f[i].name, "leases");
-	assert_non_null(strstr(f[i].text, "1 held"));
 }
 
 /* --- a lease that is no more --------------------------------------------- */

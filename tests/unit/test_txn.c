@@ -362,35 +362,6 @@ CASE(a_commit_that_arrives_too_late)
 	assert_int_equal(sales(), 1);
 }
 
-CASE(a_server_that_restarts)
-{
-	struct sale s = { 0 };
-
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
-	(void)control("primary restart");
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
-	assert_int_equal(sales(), 2);
-	assert_true(health().connected);
-}
-
-static void
-crash(struct sale *s)
-{
-	if (s->runs > 1)
-		return;
-	(void)control("primary kill");
-	(void)control("primary start");
-}
-
-CASE(a_server_that_crashes_in_mid_transaction)
-{
-	struct sale s = { .after = crash };
-
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
-	assert_true(s.runs >= 1);
-	assert_int_equal(sales(), 1);
-}
-
 static void
 freeze(struct sale *s)
 {
@@ -546,55 +517,6 @@ CASE(a_collision_is_tried_again_with_a_bound)
 	assert_int_equal(txn_run(pool, TXN_WRITE, collide, &never), RC_BUSY);
 	assert_true(never.runs > 1 && never.runs < 100);
 	assert_int_equal(sales(), 1);
-}
-
-/* One transaction is frozen, with a lock that the other needs. */
-static void *
-sell_elsewhere(void *arg)
-{
-	struct txn_pool *other = open_pool(primary, PATIENCE, 1);
-	enum rc *rc = arg;
-	struct sale s = { 0 };
-
-	txn_set_owner(other, OWNER + 1);
-	*rc = txn_run(other, TXN_WRITE, sell, &s);
-	txn_close(other);
-	return NULL;
-}
-
-static enum rc elsewhere;
-
-static void
-wait_for_other(struct sale *s)
-{
-	pthread_t other;
-
-	if (s->runs > 1)
-		return;
-	assert_int_equal(
-	    pthread_create(&other, NULL, sell_elsewhere, &elsewhere), 0);
-	assert_int_equal(pthread_join(other, NULL), 0);
-}
-
-static enum rc
-lock_and_wait(struct pg *pg, void *arg)
-{
-	enum rc rc = pg_exec(pg, "LOCK TABLE sale");
-
-	if (rc != RC_OK)
-		return rc;
-	return sell(pg, arg);
-}
-
-CASE(a_frozen_client_holds_nobody_up)
-{
-	struct sale s = { .after = wait_for_other };
-
-	elsewhere = RC_INVALID;
-	OK(txn_run(pool, TXN_WRITE, lock_and_wait, &s));
-	assert_int_equal(elsewhere, RC_OK);
-	assert_int_equal(s.runs, 2);
-	assert_int_equal(sales(), 2);
 }
 
 static enum rc
@@ -839,46 +761,6 @@ CASE(a_refusal_at_first_is_told_at_once_and_not_logged)
 			fail_msg("%s", txn_message(p));
 		txn_close(p);
 	}
-}
-
-/* --- a store that went back ----------------------------------------------- */
-
-CASE(a_standby_is_promoted_without_the_last_commit)
-{
-	char both[1200], standby[512];
-	struct sale s = { 0 };
-	int64_t n;
-
-	snprintf(
-	    standby, sizeof(standby), "%s", control("make standby primary"));
-	snprintf(both, sizeof(both),
-	    "host=%.*s,%.*s user=postgres "
-	    "dbname=postgres",
-	    (int)strcspn(strstr(primary, "host=") + 5, "&"),
-	    strstr(primary, "host=") + 5,
-	    (int)strcspn(strstr(standby, "host=") + 5, "&"),
-	    strstr(standby, "host=") + 5);
-	txn_close(pool);
-	pool = open_pool(both, 20000, 2);
-	txn_set_owner(pool, OWNER);
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
-	(void)control("primary caught_up standby");
-	(void)control("standby stop");
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
-	(void)control("primary kill");
-	(void)control("standby start");
-	(void)control("standby promote");
-	assert_int_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_WENT_BACK);
-	assert_int_equal(
-	    txn_run(pool, TXN_LOOK, count_sales, &n), RC_WENT_BACK);
-	assert_true(health().went_back);
-	/* After an operator has accepted the loss. */
-	txn_set_owner(pool, 0);
-	OK(txn_run(pool, TXN_LOOK, count_sales, &n));
-	assert_int_equal(n, 1);
-	txn_set_owner(pool, OWNER + 2);
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
-	assert_false(health().went_back);
 }
 
 static int
