@@ -716,7 +716,7 @@ WHERE e.state <> 'delivered' AND e.state IN ('pending', 'dead_letter')
     AND e.payload IS NULL
     AND NOT EXISTS (SELECT 1 FROM once_payload p WHERE p.effect_id = e.id)
 
--- What doctor counts: see findings.h.
+-- What doctor counts: see store_doctor.c.
 -- name: doctor_bodies
 -- scan: looks at every key and body, when an operator asks
 SELECT ($orphan_bodies) + ($orphan_pieces), ($missing_bodies);

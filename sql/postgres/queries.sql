@@ -748,7 +748,7 @@ WHERE e.state <> 'delivered' AND e.state = 'pending'
 	WHERE f.key_id = e.key_id AND f.state = 'pending'
 	AND (f.next_at IS NOT NULL OR f.owner IS NOT NULL))
 
--- What doctor counts: see findings.h.
+-- What doctor counts: see store_doctor.c.
 -- name: doctor_bodies
 -- scan: looks at every key and body, when an operator asks
 SELECT ($orphan_pieces), ($missing_bodies);

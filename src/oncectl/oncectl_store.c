@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crowds.h"
+#include "store_doctor.h"
 #include "limit.h"
 #include "metrics.h"
 #include "oncectl.h"
@@ -206,7 +206,7 @@ oncectl_doctor(struct oncectl *ctl)
 	rc = store_doctor(ctl->store, conf, findings, MAX_FINDINGS - 1, &all.n);
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
-	crowds_doctor(ctl->store, conf, &all);
+	store_callers_doctor(ctl->store, conf, &all);
 	summarize(findings, all.n, &findings[all.n]);
 	table =
 	    oncectl_print_table(ctl->json ? NULL : stdout, findings_columns, 3);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "crowds.h"
+#include "store_doctor.h"
 #include "date.h"
 #include "hour.h"
 #include "metrics.h"
@@ -34,9 +34,9 @@ is_refused(const char *line, int64_t now)
 size_t
 page_refusals(struct page *p, void (*say)(struct page *, const char *line))
 {
-	char line[REFUSED_LINE], open[CROWDS_MAX][REFUSED_LINE];
+	char line[REFUSED_LINE], open[STORE_CALLERS_MAX][REFUSED_LINE];
 	const int64_t now = clock_mono();
-	const size_t n = crowds_open(p->store, p->conf, open);
+	const size_t n = store_callers_full(p->store, p->conf, open);
 	size_t said = 0;
 
 	for (; refused_line(said, now, line); said++)

@@ -4,24 +4,190 @@
  */
 #include "config.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "findings.h"
+#include "words.h"
 #include "store_ops.h"
+#include "store_doctor.h"
 
 /* Rows that a look at all rows reads at a time. */
 #define PAGE INT64_C(500)
 
+void
+store_doctor_add(
+    struct findings *f, const char *name, bool ok, const char *format, ...)
+{
+	struct store_finding *item;
+	va_list ap;
+
+	if (f->n == f->max)
+		return;
+	item = &f->item[f->n++];
+	item->ok = ok;
+	snprintf(item->name, sizeof(item->name), "%s", name);
+	va_start(ap, format);
+	vsnprintf(item->text, sizeof(item->text), format, ap);
+	va_end(ap);
+}
+
+void
+store_doctor_leases(struct findings *f, enum rc rc, int64_t dead)
+{
+	if (rc != RC_OK)
+		store_doctor_add(f, "leases", false,
+		    "cannot tell which processes live: %s", rc_text(rc));
+	else if (dead > 0)
+		store_doctor_add(f, "leases", false,
+		    "%" PRId64 " held by processes that are gone: "
+		    "\"oncectl sweep\" settles %s, or says what is waited for",
+		    dead, PLURAL(dead, "it", "them"));
+	else
+		store_doctor_add(
+		    f, "leases", true, "all held by living processes");
+}
+
 /* --- numbers -------------------------------------------------------------- */
 
-/* What one statement counts. */
+/*
+ * Each of these adds a finding about numbers that one statement counts, in that
+ * order.  rc: why they could not be; RC_OK if they were.
+ */
+
+/* Bodies of answers without a key, and keys without all of their body. */
+static void
+find_bodies(struct findings *f, enum rc rc, const int64_t *n)
+{
+	const int64_t orphans = n[0], missing = n[1];
+
+	if (rc != RC_OK)
+		store_doctor_add(f, "bodies", false, "cannot be counted");
+	else if (orphans != 0 || missing != 0)
+		store_doctor_add(f, "bodies", false,
+		    "%" PRId64 " without a key, %" PRId64
+		    " keys without their body",
+		    orphans, missing);
+	else
+		store_doctor_add(f, "bodies", true, "each belongs to its key");
+}
+
+/* Stored requests, which must be erased once the outcome is known: for keys
+ * that are settled or gone; bodies without a request; requests without all of
+ * their body; accepted keys without their request; and the error of the count
+ * of their bytes. */
+static void
+find_requests(struct findings *f, enum rc rc, const int64_t *n)
+{
+	const int64_t orphans = n[0], pieces = n[1], cut = n[2], missing = n[3],
+		      wrong = n[4];
+
+	if (rc != RC_OK)
+		store_doctor_add(f, "requests", false, "cannot be counted");
+	else if (missing != 0)
+		store_doctor_add(f, "requests", false,
+		    "%" PRId64 " of accepted keys are not there", missing);
+	else if (orphans != 0)
+		store_doctor_add(f, "requests", false,
+		    "%" PRId64 " kept for keys that are settled or gone",
+		    orphans);
+	else if (pieces != 0 || cut != 0)
+		store_doctor_add(f, "requests", false,
+		    "bodies without a request: %" PRId64
+		    ", requests without all of their body: %" PRId64,
+		    pieces, cut);
+	else if (wrong != 0)
+		store_doctor_add(f, "requests", false,
+		    "their bytes are counted wrong, by %" PRId64, wrong);
+	else
+		store_doctor_add(f, "requests", true,
+		    "none is kept for longer than it is needed");
+}
+
+/* Keys with an open outcome: without a reconciler, with one, and given up. */
+static void
+find_open(struct findings *f, enum rc rc, const int64_t *n)
+{
+	const int64_t unattended = n[0], waiting = n[1], dead = n[2];
+
+	if (rc != RC_OK) {
+		store_doctor_add(f, "unknown", false, "keys cannot be counted");
+		return;
+	}
+	if (unattended > 0)
+		store_doctor_add(f, "unknown", false,
+		    "%" PRId64 " %s that no program reconciles: \"oncectl ls "
+		    "--state unknown\" lists, \"oncectl resolve\" settles %s",
+		    unattended, PLURAL(unattended, "key", "keys"),
+		    PLURAL(unattended, "it", "them"));
+	else
+		store_doctor_add(
+		    f, "unknown", true, "none without a reconciler");
+	store_doctor_add(f, "reconcile", true, "%" PRId64 " %s for a next try",
+	    waiting, PLURAL(waiting, "key waits", "keys wait"));
+	if (dead > 0)
+		store_doctor_add(f, "dead_letter", false,
+		    "%" PRId64 " %s that reconciliation gave up: \"oncectl "
+		    "resolve\" settles %s",
+		    dead, PLURAL(dead, "key", "keys"),
+		    PLURAL(dead, "it", "them"));
+	else
+		store_doctor_add(f, "dead_letter", true, "none");
+}
+
+/* Effects without a key; whose key has no turn, or two; without a payload; and
+ * payloads too many. */
+static void
+find_effects(struct findings *f, enum rc rc, const int64_t *n)
+{
+	const int64_t orphans = n[0], stalled = n[1], missing = n[2],
+		      payloads = n[3];
+
+	if (rc != RC_OK)
+		store_doctor_add(f, "effects", false, "cannot be counted");
+	else if (orphans != 0 || stalled != 0 || payloads != 0 || missing != 0)
+		store_doctor_add(f, "effects", false,
+		    "%" PRId64 " without a key, %" PRId64
+		    " whose key has no turn, or two, %" PRId64
+		    " without a payload; payloads too many: %" PRId64,
+		    orphans, stalled, missing, payloads);
+	else
+		store_doctor_add(f, "effects", true,
+		    "each has what belongs to it, and its turn");
+}
+
+static void
+find_outbox(struct store *s, struct findings *f)
+{
+	int64_t effects[EFFECT_NSTATES] = { 0 };
+	const enum rc rc = store_count_effects(s, effects);
+	const int64_t pending = effects[EFFECT_PENDING];
+	const int64_t dead = effects[EFFECT_DEAD_LETTER];
+
+	if (rc != RC_OK)
+		store_doctor_add(f, "outbox", false, "cannot be counted");
+	else if (dead > 0)
+		store_doctor_add(f, "outbox", false,
+		    "%" PRId64 " %s given up: \"oncectl outbox ls --state "
+		    "dead_letter\" lists, \"outbox retry\" or \"outbox "
+		    "drop\" settles %s",
+		    dead, PLURAL(dead, "effect that was", "effects that were"),
+		    PLURAL(dead, "it", "them"));
+	else
+		store_doctor_add(f, "outbox", true,
+		    "%" PRId64 " %s to be delivered, none given up", pending,
+		    PLURAL(pending, "effect", "effects"));
+}
+
 struct numbers {
 	enum tx_query query;
+	const char *columns;
 	int64_t n[5];
 };
 
 static enum rc
-doctor_numbers_run(struct tx *tx, void *arg)
+numbers_run(struct tx *tx, void *arg)
 {
 	struct numbers *c = arg;
 	int64_t *n = c->n;
@@ -29,61 +195,68 @@ doctor_numbers_run(struct tx *tx, void *arg)
 
 	memset(n, 0, sizeof(c->n));
 	tx_send(tx, c->query, "");
-	switch (c->query) {
-	case TX_DOCTOR_BODIES:
-		rc = tx_one(tx, "ii", &n[0], &n[1]);
-		break;
-	case TX_DOCTOR_EFFECTS:
-		rc = tx_one(tx, "iiii", &n[0], &n[1], &n[2], &n[3]);
-		break;
-	case TX_COUNT_OPEN:
-		rc = tx_one(tx, "iii", &n[0], &n[1], &n[2]);
-		break;
-	default:
-		rc = tx_one(tx, "iiiii", &n[0], &n[1], &n[2], &n[3], &n[4]);
-	}
+	rc = tx_one(tx, c->columns, &n[0], &n[1], &n[2], &n[3], &n[4]);
 	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
 }
 
-static enum rc
-doctor_count(struct store *s, enum tx_query query, struct numbers *c)
-{
-	c->query = query;
-	return store_tx_read(s, doctor_numbers_run, c);
-}
-
 static void
-doctor_numbers(struct store *s, struct findings *f)
+find_numbers(struct store *s, struct findings *f, enum tx_query query,
+    const char *columns,
+    void (*find)(struct findings *, enum rc, const int64_t *))
 {
-	int64_t effects[EFFECT_NSTATES];
-	struct numbers c;
-	const int64_t *n = c.n;
-	enum rc rc;
+	struct numbers c = { .query = query, .columns = columns };
+	const enum rc rc = store_tx_read(s, numbers_run, &c);
 
-	rc = doctor_count(s, TX_DOCTOR_BODIES, &c);
-	findings_bodies(f, rc, &(struct findings_bodies){ n[0], n[1] });
-	rc = doctor_count(s, TX_DOCTOR_REQUESTS, &c);
-	findings_requests(
-	    f, rc, &(struct findings_requests){ n[0], n[1], n[2], n[3], n[4] });
-	rc = doctor_count(s, TX_COUNT_OPEN, &c);
-	findings_open(f, rc, &(struct findings_open){ n[0], n[1], n[2] });
-	rc = store_count_effects(s, effects);
-	findings_outbox(
-	    f, rc, effects[EFFECT_PENDING], effects[EFFECT_DEAD_LETTER]);
-	rc = doctor_count(s, TX_DOCTOR_EFFECTS, &c);
-	findings_effects(
-	    f, rc, &(struct findings_effects){ n[0], n[1], n[2], n[3] });
+	find(f, rc, c.n);
 }
 
 /* --- all rows ------------------------------------------------------------- */
+
+/* Rows that make no sense. */
+struct bad_rows {
+	int64_t n;
+	char names[160]; /* of the first ones */
+	size_t len;
+};
 
 struct all_rows {
 	struct store *store;
 	bool effects;
 	int64_t at; /* the last row that was read */
 	bool end;
-	struct findings_rows found;
+	struct bad_rows bad;
 };
+
+static void
+add_row(struct bad_rows *rows, const char *table, int64_t id)
+{
+	char name[64];
+	int n;
+
+	rows->n++;
+	n = snprintf(name, sizeof(name), "%s%s %" PRId64,
+	    rows->len > 0 ? ", " : "", table, id);
+	if (rows->len + (size_t)n >= sizeof(rows->names))
+		return; /* the first one is enough */
+	memcpy(rows->names + rows->len, name, (size_t)n + 1);
+	rows->len += (size_t)n;
+}
+
+static void
+find_rows(struct findings *f, enum rc rc, const struct bad_rows *rows)
+{
+	if (rc != RC_OK)
+		store_doctor_add(
+		    f, "rows", false, "cannot be read: %s", rc_text(rc));
+	else if (rows->n > 0)
+		store_doctor_add(f, "rows", false, "%" PRId64 " %s: %s",
+		    rows->n,
+		    PLURAL(rows->n, "makes no sense, and is skipped",
+			"make no sense, and are skipped"),
+		    rows->names);
+	else
+		store_doctor_add(f, "rows", true, "all make sense");
+}
 
 /* Reads the current row; *id: its number. */
 static enum rc
@@ -121,7 +294,7 @@ all_rows_run(struct tx *tx, void *arg)
 		rows++;
 		rc = doctor_row(w->store, tx, w->effects, &next.at);
 		if (rc == RC_CORRUPT) {
-			findings_row(&next.found,
+			add_row(&next.bad,
 			    w->effects ? "once_effect" : "once_key", next.at);
 			rc = RC_OK;
 		}
@@ -146,15 +319,50 @@ doctor_rows(struct store *s, struct findings *f)
 	w.end = false;
 	while (rc == RC_OK && !w.end)
 		rc = store_tx_look(s, all_rows_run, &w);
-	findings_rows(f, rc, &w.found);
+	find_rows(f, rc, &w.bad);
 }
 
 /* --- topics --------------------------------------------------------------- */
 
+/* Pending effects whose topic has no section. */
 struct topics {
-	const struct conf *conf;
-	struct findings_topics found;
+	const struct conf *conf; /* NULL: the store has the topics */
+	int64_t effects;
+	char names[128];
+	size_t len;
 };
+
+/* Effects of a topic without a section are not delivered. */
+static void
+add_topic(struct topics *t, const char *name, int64_t effects, bool configured)
+{
+	if (t->conf != NULL)
+		configured = conf_effect_find(t->conf, name) != NULL;
+	if (configured)
+		return;
+	t->effects += effects;
+	if (t->len < sizeof(t->names))
+		t->len += (size_t)snprintf(t->names + t->len,
+		    sizeof(t->names) - t->len, "%s%s", t->len > 0 ? " " : "",
+		    name);
+}
+
+static void
+find_topics(struct findings *f, enum rc rc, const struct topics *t)
+{
+	if (rc != RC_OK)
+		store_doctor_add(f, "topics", false, "cannot be counted");
+	else if (t->effects > 0)
+		store_doctor_add(f, "topics", false,
+		    "%" PRId64 " %s for an [effect] section that there is "
+		    "not: %s",
+		    t->effects,
+		    PLURAL(t->effects, "effect waits", "effects wait"),
+		    t->names);
+	else
+		store_doctor_add(
+		    f, "topics", true, "whatever is pending has a section");
+}
 
 static enum rc
 doctor_topics(struct tx *tx, void *arg)
@@ -165,13 +373,15 @@ doctor_topics(struct tx *tx, void *arg)
 	int64_t n;
 	enum rc rc;
 
-	memset(&t->found, 0, sizeof(t->found));
+	t->effects = 0;
+	t->names[0] = '\0';
+	t->len = 0;
 	tx_send(tx, TX_PENDING_TOPICS, "");
 	rc = tx_result(tx);
 	while (rc == RC_OK &&
 	    (rc = tx_row(tx, "pi?", &name, &n, &configured)) == RC_OK)
 		if (name != NULL)
-			findings_topic(&t->found, t->conf, name, n, configured);
+			add_topic(t, name, n, configured);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
@@ -187,9 +397,13 @@ store_doctor(struct store *s, const struct conf *conf,
 	if ((rc = store_examine(s, &f)) != RC_OK)
 		return rc;
 	doctor_rows(s, &f);
-	doctor_numbers(s, &f);
+	find_numbers(s, &f, TX_DOCTOR_BODIES, "ii", find_bodies);
+	find_numbers(s, &f, TX_DOCTOR_REQUESTS, "iiiii", find_requests);
+	find_numbers(s, &f, TX_COUNT_OPEN, "iii", find_open);
+	find_outbox(s, &f);
+	find_numbers(s, &f, TX_DOCTOR_EFFECTS, "iiii", find_effects);
 	rc = store_tx_read(s, doctor_topics, &topics);
-	findings_topics(&f, rc, &topics.found);
+	find_topics(&f, rc, &topics);
 	*n = f.n;
 	return RC_OK;
 }

@@ -46,11 +46,11 @@ check_clock(const struct postgres_server *server, struct findings *f)
 	const int64_t apart = clock_wall() - server->now;
 
 	if (llabs(apart) <= CLOCKS_APART)
-		findings_add(f, "clock", true,
+		store_doctor_add(f, "clock", true,
 		    "this host's and the server's agree within %d s",
 		    CLOCKS_APART / 1000);
 	else
-		findings_add(f, "clock", false,
+		store_doctor_add(f, "clock", false,
 		    "this host's is %lld s %s the server's: set both by NTP",
 		    llabs(apart) / 1000, apart < 0 ? "behind" : "ahead of");
 }
@@ -63,9 +63,9 @@ check_time(const struct store *s, struct findings *f)
 
 	postgres_clock_tell(s, why, sizeof(why));
 	if (why[0] != '\0')
-		findings_add(f, "time", false, "%s", why);
+		store_doctor_add(f, "time", false, "%s", why);
 	else
-		findings_add(
+		store_doctor_add(
 		    f, "time", true, "the store's follows the server's clock");
 }
 
@@ -81,27 +81,27 @@ check_server(struct store *s, struct findings *f)
 	if (rc == RC_OK)
 		rc = postgres_names_read(s, &careless);
 	if (rc != RC_OK) {
-		findings_add(
+		store_doctor_add(
 		    f, "server", false, "cannot be asked: %s", rc_text(rc));
 		return;
 	}
-	findings_add(f, "server", true, "PostgreSQL %d.%d at %s",
+	store_doctor_add(f, "server", true, "PostgreSQL %d.%d at %s",
 	    (int)(server.version / 10000), (int)(server.version % 100),
 	    server.place);
 	check_clock(&server, f);
 	off = postgres_server_off(&server);
 	if (off != NULL)
-		findings_add(f, "durability", false,
+		store_doctor_add(f, "durability", false,
 		    "the server's setting %s is off, so a commit may be lost: "
 		    "turn it on",
 		    off);
 	else if (careless.n > 0)
-		findings_add(f, "durability", false,
+		store_doctor_add(f, "durability", false,
 		    "the server passes over damage, so keys may be missing: "
 		    "turn %s off",
 		    careless.text);
 	else
-		findings_add(f, "durability", true,
+		store_doctor_add(f, "durability", true,
 		    "fsync and full_page_writes are on, synchronous_commit "
 		    "is %s",
 		    server.synchronous);
@@ -128,23 +128,23 @@ check_standbys(struct store *s, struct findings *f)
 	enum rc rc = postgres_read(s, standbys_run, &c);
 
 	if (rc != RC_OK)
-		findings_add(
+		store_doctor_add(
 		    f, "standby", false, "cannot be read: %s", rc_text(rc));
 	else if (c.waits && c.n == 0)
-		findings_add(f, "standby", false,
+		store_doctor_add(f, "standby", false,
 		    "none is connected, and a COMMIT waits for one: requests "
 		    "get 503 until one is there, or synchronous_standby_names "
 		    "is emptied");
 	else if (c.waits)
-		findings_add(f, "standby", true,
+		store_doctor_add(f, "standby", true,
 		    "an answer is given only when a standby has it; %" PRId64
 		    " connected",
 		    c.n);
 	else if (c.n == 0)
-		findings_add(f, "standby", true,
+		store_doctor_add(f, "standby", true,
 		    "none: the keys are lost with this server's disk");
 	else
-		findings_add(f, "standby", !s->full,
+		store_doctor_add(f, "standby", !s->full,
 		    "asynchronous: after a failover the last keys may be "
 		    "missing, although clients have had their answers, and "
 		    "their programs could run again: set "
@@ -211,12 +211,12 @@ check_named(struct store *s, struct findings *f)
 		if (strcmp(done, n->name) == 0)
 			continue;
 		if (postgres_names_read(s, &found) != RC_OK)
-			findings_add(f, n->name, false, "cannot be read");
+			store_doctor_add(f, n->name, false, "cannot be read");
 		else if (found.n > 0)
-			findings_add(f, n->name, n->good, "%s%s%s%s", of,
+			store_doctor_add(f, n->name, n->good, "%s%s%s%s", of,
 			    n->before, found.text, n->after);
 		else if (n->none != NULL)
-			findings_add(f, n->name, true, "%s%s", of, n->none);
+			store_doctor_add(f, n->name, true, "%s%s", of, n->none);
 		else
 			continue;
 		done = n->name;
@@ -293,18 +293,18 @@ check_owners(struct store *s, struct findings *f)
 	if (rc == RC_OK)
 		rc = postgres_read(s, elsewhere_run, &e);
 	if (rc != RC_OK && liveness == NULL && why[0] != '\0')
-		findings_add(f, "leases", false,
+		store_doctor_add(f, "leases", false,
 		    "cannot tell which processes live: %s", why);
 	else if (rc != RC_OK || dead > 0 || e.all == 0)
-		findings_leases(f, rc, dead);
+		store_doctor_leases(f, rc, dead);
 	else if (liveness == NULL && e.machines > 0)
-		findings_add(f, "leases", false,
+		store_doctor_add(f, "leases", false,
 		    "%" PRId64 " held by processes of this host, and it "
 		    "cannot tell whether they live: %s: name the daemon's "
 		    "folder in STATE_DIRECTORY",
 		    e.machines, why);
 	else
-		findings_add(f, "leases", true,
+		store_doctor_add(f, "leases", true,
 		    "%" PRId64 " held by processes of other hosts or of other "
 		    "folders of this one, where oncectl can tell whether they "
 		    "live, or of another boot, which are suspected",

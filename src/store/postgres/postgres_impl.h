@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "ahead.h"
-#include "findings.h"
+#include "store_doctor.h"
 #include "handler_api.h"
 #include "kept.h"
 #include "lock.h"

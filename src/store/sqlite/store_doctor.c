@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "findings.h"
 #include "log.h"
 #include "schema.h"
 #include "store_files.h"
 #include "store_impl.h"
+#include "store_doctor.h"
 
 static void
 check_integrity(struct db *db, struct findings *f)
@@ -24,10 +24,10 @@ check_integrity(struct db *db, struct findings *f)
 	enum rc rc = db_onef(db_stmt(db, QUERY_INTEGRITY), "s", &text);
 
 	if (text != NULL && strcmp(text, "ok") == 0)
-		findings_add(
+		store_doctor_add(
 		    f, "integrity", true, "pages, rows and indexes agree");
 	else
-		findings_add(f, "integrity", false, "%s",
+		store_doctor_add(f, "integrity", false, "%s",
 		    text != NULL      ? text
 			: rc != RC_OK ? rc_text(rc)
 				      : "no answer");
@@ -41,21 +41,21 @@ check_schema(struct db *db, struct findings *f)
 	char *names = NULL;
 
 	if (db_pragma(db, "user_version", &version) != RC_OK)
-		findings_add(f, "schema", false, "cannot be read");
+		store_doctor_add(f, "schema", false, "cannot be read");
 	else if (version != SCHEMA_VERSION)
-		findings_add(f, "schema", false,
+		store_doctor_add(f, "schema", false,
 		    "version %" PRId64 ", and this is for version %d", version,
 		    SCHEMA_VERSION);
 	else if (db_onef(db_stmt(db, QUERY_MISSING_PARTS), "is", &missing,
 		     &names) != RC_OK)
-		findings_add(f, "schema", false, "cannot be read");
+		store_doctor_add(f, "schema", false, "cannot be read");
 	else if (missing != 0)
-		findings_add(f, "schema", false,
+		store_doctor_add(f, "schema", false,
 		    "version %" PRId64 ", without %s", version,
 		    names != NULL ? names : "some of it");
 	else
-		findings_add(f, "schema", true, "version %" PRId64 ", complete",
-		    version);
+		store_doctor_add(f, "schema", true,
+		    "version %" PRId64 ", complete", version);
 	free(names);
 }
 
@@ -67,12 +67,13 @@ check_foreign(struct db *db, struct findings *f)
 
 	if (db_onef(db_stmt(db, QUERY_FOREIGN_PARTS), "is", &n, &names) !=
 	    RC_OK)
-		findings_add(f, "foreign", false, "the schema cannot be read");
+		store_doctor_add(
+		    f, "foreign", false, "the schema cannot be read");
 	else if (n == 0)
-		findings_add(
+		store_doctor_add(
 		    f, "foreign", true, "nothing of others is on our tables");
 	else
-		findings_add(f, "foreign", false,
+		store_doctor_add(f, "foreign", false,
 		    "of others, on our tables: %s; triggers do not run in "
 		    "oncewrap",
 		    names != NULL ? names : "something");
@@ -85,13 +86,14 @@ check_journal(struct db *db, struct findings *f)
 	bool wal;
 
 	if (db_is_wal(db, &wal) != RC_OK)
-		findings_add(f, "journal", false, "its mode cannot be read");
+		store_doctor_add(
+		    f, "journal", false, "its mode cannot be read");
 	else if (!wal)
-		findings_add(f, "journal", false,
+		store_doctor_add(f, "journal", false,
 		    "not in WAL mode, as after VACUUM INTO: oncewrap puts it "
 		    "into that when it starts");
 	else
-		findings_add(f, "journal", true, "in WAL mode");
+		store_doctor_add(f, "journal", true, "in WAL mode");
 }
 
 static void
@@ -112,7 +114,7 @@ check_owners(struct store *store, struct db *db, struct findings *f)
 			break;
 		sum += rows;
 	}
-	findings_leases(f, rc, sum);
+	store_doctor_leases(f, rc, sum);
 }
 
 static void
@@ -121,14 +123,14 @@ check_mode(struct store *store, struct findings *f)
 	struct stat st;
 
 	if (stat(store->file, &st) == -1)
-		findings_add(
+		store_doctor_add(
 		    f, "file", false, "%s is not there any more", store->file);
 	else if ((st.st_mode & 07) != 0)
-		findings_add(f, "file", false,
+		store_doctor_add(f, "file", false,
 		    "mode %04o: answers can be read by anyone",
 		    (unsigned)st.st_mode & 07777);
 	else
-		findings_add(
+		store_doctor_add(
 		    f, "file", true, "mode %04o", (unsigned)st.st_mode & 07777);
 }
 
@@ -166,9 +168,9 @@ doctor_check_folder(struct store *store, struct findings *f)
 	char text[256];
 
 	if (folder_is_wrong(store, text, sizeof(text)))
-		findings_add(f, "folder", false, "%s", text);
+		store_doctor_add(f, "folder", false, "%s", text);
 	else
-		findings_add(f, "folder", true,
+		store_doctor_add(f, "folder", true,
 		    "no other user can rename or remove files in it");
 }
 
@@ -227,7 +229,8 @@ sqlite_examine(struct store *store, struct findings *f)
 	store_reader_give(store, reader);
 	check_mode(store, f);
 	doctor_check_folder(store, f);
-	findings_add(f, "log", true, "%" PRId64 " bytes in the write-ahead log",
+	store_doctor_add(f, "log", true,
+	    "%" PRId64 " bytes in the write-ahead log",
 	    store_files_size(store->file, "-wal"));
 	return RC_OK;
 }

@@ -1,6 +1,7 @@
 /*
- * The configuration tells the limit of the route of a caller's key; the store
- * does not know it.
+ * The callers that have keys which limits count, and what a limit that is
+ * reached means for them.  The configuration tells the limit of the route of a
+ * caller's key; the store does not know it.
  */
 #include "config.h"
 
@@ -15,33 +16,32 @@
 #include "metrics.h"
 #include "words.h"
 #include "route.h"
+#include "store_doctor.h"
 #include "store_ops.h"
 
-#include "crowds.h"
-
 /* Callers whose keys doctor counts, of each kind. */
-#define LOOKS 64 /* times CROWDS_MAX */
+#define LOOKS 64 /* times STORE_CALLERS_MAX */
 
 /* What is counted: keys with an open outcome, for max_open_keys; keys in
  * progress, for max_active_keys; keys that wait, for async_queue. */
-enum crowds_of { CROWDS_OPEN, CROWDS_ACTIVE, CROWDS_QUEUED, CROWDS_NOF };
+enum callers_of { CALLERS_OPEN, CALLERS_ACTIVE, CALLERS_QUEUED, CALLERS_NOF };
 
-struct crowd {
+struct caller_keys {
 	int64_t caller;            /* its number: see caller.h */
 	int64_t keys;              /* that are counted */
 	char *path, *scope, *peer; /* of one of them; peer may be NULL */
 };
 
-struct crowds {
-	enum crowds_of of;
+struct callers {
+	enum callers_of of;
 	int64_t after; /* callers with a higher number */
 	int64_t most;  /* keys of a caller that are counted */
-	struct crowd item[CROWDS_MAX];
-	size_t n; /* fewer than CROWDS_MAX: there are no more */
+	struct caller_keys item[STORE_CALLERS_MAX];
+	size_t n; /* fewer than STORE_CALLERS_MAX: there are no more */
 };
 
 static void
-crowds_clear(struct crowds *c)
+callers_clear(struct callers *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		free(c->item[i].path);
@@ -51,29 +51,29 @@ crowds_clear(struct crowds *c)
 	c->n = 0;
 }
 
-struct crowds_asked {
-	struct crowds *c;
+struct callers_asked {
+	struct callers *c;
 	int64_t now; /* store time */
 };
 
 static enum rc
-crowds_run(struct tx *tx, void *arg)
+callers_run(struct tx *tx, void *arg)
 {
-	const struct crowds_asked *r = arg;
-	struct crowds *c = r->c;
-	struct crowd *one;
+	const struct callers_asked *r = arg;
+	struct callers *c = r->c;
+	struct caller_keys *one;
 	enum rc rc;
 
-	crowds_clear(c); /* of a try before this one */
-	if (c->of == CROWDS_QUEUED)
+	callers_clear(c); /* of a try before this one */
+	if (c->of == CALLERS_QUEUED)
 		tx_send(tx, TX_CROWDS_QUEUED, "iiii", c->after,
-		    (int64_t)CROWDS_MAX, c->most, r->now);
+		    (int64_t)STORE_CALLERS_MAX, c->most, r->now);
 	else
 		tx_send(tx,
-		    c->of == CROWDS_OPEN ? TX_CROWDS_OPEN : TX_CROWDS_ACTIVE,
-		    "iii", c->after, (int64_t)CROWDS_MAX, c->most);
+		    c->of == CALLERS_OPEN ? TX_CROWDS_OPEN : TX_CROWDS_ACTIVE,
+		    "iii", c->after, (int64_t)STORE_CALLERS_MAX, c->most);
 	rc = tx_result(tx);
-	while (rc == RC_OK && c->n < CROWDS_MAX) {
+	while (rc == RC_OK && c->n < STORE_CALLERS_MAX) {
 		one = &c->item[c->n];
 		memset(one, 0, sizeof(*one));
 		rc = tx_row(tx, "iisss", &one->caller, &one->keys, &one->path,
@@ -86,14 +86,14 @@ crowds_run(struct tx *tx, void *arg)
 
 /*
  * Finds the next callers, in the order of their numbers, and sets c->after to
- * the last one.  An index is read, CROWDS_MAX * most entries of it at most.
- * crowds_clear() frees the items, before the next call too.
+ * the last one.  An index is read, STORE_CALLERS_MAX * most entries of it at
+ * most.  callers_clear() frees the items, before the next call too.
  */
 static enum rc
-crowds_next(struct store *s, struct crowds *c)
+callers_next(struct store *s, struct callers *c)
 {
-	struct crowds_asked r = { c, store_now(s) };
-	enum rc rc = store_tx_read(s, crowds_run, &r);
+	struct callers_asked r = { c, store_now(s) };
+	enum rc rc = store_tx_read(s, callers_run, &r);
 
 	if (rc == RC_OK && c->n > 0)
 		c->after = c->item[c->n - 1].caller;
@@ -103,16 +103,16 @@ crowds_next(struct store *s, struct crowds *c)
 /* How many keys the limit leaves to a caller on that route; 0: any number. */
 static int64_t
 limit_of(
-    const struct conf *conf, const struct conf_route *route, enum crowds_of of)
+    const struct conf *conf, const struct conf_route *route, enum callers_of of)
 {
 	switch (of) {
-	case CROWDS_OPEN:
+	case CALLERS_OPEN:
 		return route->max_open_keys;
-	case CROWDS_ACTIVE:
+	case CALLERS_ACTIVE:
 		return route->max_active_keys;
-	case CROWDS_QUEUED: /* on whatever route; half of the queue */
+	case CALLERS_QUEUED: /* on whatever route; half of the queue */
 		return conf->async_queue > 1 ? conf->async_queue / 2 : 1;
-	case CROWDS_NOF:
+	case CALLERS_NOF:
 		break;
 	}
 	assert(!"one of the limits");
@@ -121,7 +121,7 @@ limit_of(
 
 /* The highest limit of all routes. */
 static int64_t
-highest(const struct conf *conf, enum crowds_of of)
+highest(const struct conf *conf, enum callers_of of)
 {
 	int64_t most = limit_of(conf, &conf->defaults, of), one;
 
@@ -135,7 +135,8 @@ highest(const struct conf *conf, enum crowds_of of)
 /* The route on which a limit keeps the caller from new keys; NULL: none does.
  * A row of others may have any path. */
 static const struct conf_route *
-full_route(const struct conf *conf, enum crowds_of of, const struct crowd *one)
+full_route(
+    const struct conf *conf, enum callers_of of, const struct caller_keys *one)
 {
 	const struct conf_route *route;
 	int64_t limit;
@@ -148,19 +149,19 @@ full_route(const struct conf *conf, enum crowds_of of, const struct crowd *one)
 }
 
 size_t
-crowds_open(struct store *s, const struct conf *conf,
-    char lines[CROWDS_MAX][REFUSED_LINE])
+store_callers_full(struct store *s, const struct conf *conf,
+    char lines[STORE_CALLERS_MAX][REFUSED_LINE])
 {
 	static _Atomic int64_t place = INT64_MIN;
-	struct crowds c = { .after = atomic_load(&place),
-		.most = highest(conf, CROWDS_OPEN) };
+	struct callers c = { .after = atomic_load(&place),
+		.most = highest(conf, CALLERS_OPEN) };
 	const struct conf_route *route;
 	char caller[CALLER_NAME_LEN + 1];
 	size_t n = 0;
 
 	if (c.most == 0)
 		return 0;
-	if (crowds_next(s, &c) != RC_OK || c.n < CROWDS_MAX)
+	if (callers_next(s, &c) != RC_OK || c.n < STORE_CALLERS_MAX)
 		c.after = INT64_MIN;
 	atomic_store(&place, c.after);
 	for (size_t i = 0; i < c.n; i++) {
@@ -170,7 +171,7 @@ crowds_open(struct store *s, const struct conf *conf,
 		caller_name(c.item[i].scope, c.item[i].peer, caller);
 		refused_too_many(route->path, caller, lines[n++]);
 	}
-	crowds_clear(&c);
+	callers_clear(&c);
 	return n;
 }
 
@@ -184,14 +185,14 @@ struct full {
 };
 
 static void
-add_full(struct full *f, const struct conf_route *route, enum crowds_of of,
-    const struct crowd *one)
+add_full(struct full *f, const struct conf_route *route, enum callers_of of,
+    const struct caller_keys *one)
 {
 	char caller[CALLER_NAME_LEN + 1], name[160];
 	int len;
 
 	caller_name(one->scope, one->peer, caller);
-	if (of == CROWDS_QUEUED)
+	if (of == CALLERS_QUEUED)
 		len = snprintf(name, sizeof(name), " caller=%s", caller);
 	else
 		len = snprintf(name, sizeof(name), " route=%.60s caller=%s",
@@ -204,19 +205,20 @@ add_full(struct full *f, const struct conf_route *route, enum crowds_of of,
 }
 
 static enum rc
-find_full(struct store *s, const struct conf *conf, enum crowds_of of,
+find_full(struct store *s, const struct conf *conf, enum callers_of of,
     struct full *full)
 {
-	struct crowds c = {
+	struct callers c = {
 		.of = of, .after = INT64_MIN, .most = highest(conf, of)
 	};
 	const struct conf_route *route;
-	size_t n = CROWDS_MAX;
+	size_t n = STORE_CALLERS_MAX;
 	enum rc rc = RC_OK;
 
 	memset(full, 0, sizeof(*full));
-	for (int i = 0; i < LOOKS && n == CROWDS_MAX && c.most > 0; i++) {
-		rc = crowds_next(s, &c);
+	for (int i = 0; i < LOOKS && n == STORE_CALLERS_MAX && c.most > 0;
+	     i++) {
+		rc = callers_next(s, &c);
 		n = rc == RC_OK ? c.n : 0;
 		for (size_t k = 0; k < n; k++) {
 			full->keys += c.item[k].keys;
@@ -224,7 +226,7 @@ find_full(struct store *s, const struct conf *conf, enum crowds_of of,
 			if (route != NULL)
 				add_full(full, route, of, &c.item[k]);
 		}
-		crowds_clear(&c);
+		callers_clear(&c);
 	}
 	return rc;
 }
@@ -233,18 +235,18 @@ find_full(struct store *s, const struct conf *conf, enum crowds_of of,
 static const struct {
 	const char *name, *means;
 	bool ok;
-} limits[CROWDS_NOF] = {
-	[CROWDS_OPEN] = { "max_open_keys",
+} limits[CALLERS_NOF] = {
+	[CALLERS_OPEN] = { "max_open_keys",
 	    "new keys get 429 until \"oncectl resolve\" settles old ones",
 	    false },
-	[CROWDS_ACTIVE] = { "max_active_keys",
+	[CALLERS_ACTIVE] = { "max_active_keys",
 	    "new keys get 429 until a handler ends", true },
-	[CROWDS_QUEUED] = { "async_queue",
+	[CALLERS_QUEUED] = { "async_queue",
 	    "what is to be accepted gets 503 until a handler begins", true },
 };
 
 static void
-crowds_find(struct store *s, const struct conf *conf, enum crowds_of of,
+callers_find(struct store *s, const struct conf *conf, enum callers_of of,
     struct findings *f)
 {
 	const char *name = limits[of].name;
@@ -252,14 +254,15 @@ crowds_find(struct store *s, const struct conf *conf, enum crowds_of of,
 	enum rc rc = find_full(s, conf, of, &full);
 
 	if (rc != RC_OK)
-		findings_add(f, name, false, "callers cannot be counted");
-	else if (of == CROWDS_QUEUED && full.keys >= conf->async_queue)
-		findings_add(f, name, true, "%u keys wait: for all callers, %s",
-		    conf->async_queue, limits[of].means);
+		store_doctor_add(f, name, false, "callers cannot be counted");
+	else if (of == CALLERS_QUEUED && full.keys >= conf->async_queue)
+		store_doctor_add(f, name, true,
+		    "%u keys wait: for all callers, %s", conf->async_queue,
+		    limits[of].means);
 	else if (full.callers == 0)
-		findings_add(f, name, true, "no caller is at it");
+		store_doctor_add(f, name, true, "no caller is at it");
 	else
-		findings_add(f, name, limits[of].ok,
+		store_doctor_add(f, name, limits[of].ok,
 		    "%" PRId64 " %s at it%s%s%s: %s", full.callers,
 		    PLURAL(full.callers, "caller is", "callers are"),
 		    full.len > 0 ? ":" : "", full.names,
@@ -272,29 +275,30 @@ check_bytes(struct findings *f, const char *name, int64_t bytes, uint64_t limit,
     const char *means)
 {
 	if (bytes < 0)
-		findings_add(f, name, false, "bytes cannot be counted");
+		store_doctor_add(f, name, false, "bytes cannot be counted");
 	else if (limit == 0)
-		findings_add(
+		store_doctor_add(
 		    f, name, true, "%" PRId64 " bytes, no limit", bytes);
 	else
-		findings_add(f, name, (uint64_t)bytes <= limit,
+		store_doctor_add(f, name, (uint64_t)bytes <= limit,
 		    "%" PRId64 " of %" PRIu64 " bytes%s%s", bytes, limit,
 		    (uint64_t)bytes <= limit ? "" : ": for all callers, ",
 		    (uint64_t)bytes <= limit ? "" : means);
 }
 
 void
-crowds_doctor(struct store *s, const struct conf *conf, struct findings *f)
+store_callers_doctor(
+    struct store *s, const struct conf *conf, struct findings *f)
 {
 	struct metrics_gauges g;
 
 	if (conf == NULL) {
-		findings_add(f, "limits", true,
+		store_doctor_add(f, "limits", true,
 		    "not known without a configuration: name it with -f");
 		return;
 	}
-	for (int of = 0; of < CROWDS_NOF; of++)
-		crowds_find(s, conf, (enum crowds_of)of, f);
+	for (int of = 0; of < CALLERS_NOF; of++)
+		callers_find(s, conf, (enum callers_of)of, f);
 	(void)store_gauges(s, &g);
 	check_bytes(f, "max_store", g.value[METRICS_STORE_BYTES],
 	    conf->max_store,

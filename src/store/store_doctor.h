@@ -1,0 +1,47 @@
+/*
+ * What doctor finds, in the words that every kind of store uses; and callers at
+ * their limits.
+ */
+#ifndef STORE_DOCTOR_H
+#define STORE_DOCTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf.h"
+#include "refused.h"
+#include "store_operator.h"
+
+/* A list with room for max findings; those above are dropped. */
+struct findings {
+	struct store_finding *item;
+	size_t max, n;
+};
+
+/* Adds one; ok: the operator need not act. */
+void store_doctor_add(struct findings *f, const char *name, bool ok,
+    const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Adds what was counted: leases and tries of processes that are gone.  rc: why
+ * they could not be; RC_OK if they were. */
+void store_doctor_leases(struct findings *f, enum rc rc, int64_t dead);
+
+/* --- callers at their limits ---------------------------------------------- */
+
+#define STORE_CALLERS_MAX 64 /* callers that one read gives */
+
+/*
+ * Finds callers that max_open_keys keeps from new keys, whether a request of
+ * theirs has been refused or not.  Each is a line of refused.h.  At most
+ * STORE_CALLERS_MAX callers are looked at, the next ones by each call, so that
+ * the costs are bounded.  Returns the number of lines.
+ */
+size_t store_callers_full(struct store *s, const struct conf *conf,
+    char lines[STORE_CALLERS_MAX][REFUSED_LINE]);
+
+/* Adds what limits refuse now, and to whom.  conf: NULL if it is not known. */
+void store_callers_doctor(
+    struct store *s, const struct conf *conf, struct findings *f);
+
+#endif
