@@ -38,7 +38,7 @@ enum lock_rank {
 	/* the queue of writes and their health (committer_impl.h), or the
 	 * generations of settlements and of work (store_ops.h) */
 	LOCK_COMMITTER,
-	/* what limits refused in the last minute (refused.c) */
+	/* what limits refused in the last minute (recent.c) */
 	LOCK_REFUSED,
 	/* the repeated requests of each scope (maintenance.c) */
 	LOCK_REPEATS,

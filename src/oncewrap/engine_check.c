@@ -17,7 +17,7 @@
 #include "fingerprint.h"
 #include "limit.h"
 #include "log.h"
-#include "refused.h"
+#include "recent.h"
 #include "respond.h"
 #include "scope.h"
 #include "spool.h"
@@ -65,8 +65,9 @@ engine_note_refused(
 
 	caller_name(
 	    job->scope.data, request_param(job->rq, "REMOTE_ADDR"), caller);
-	refused_note(problem_name(code), limit, of_all ? NULL : job->rule->path,
-	    of_all ? NULL : caller, clock_mono());
+	recent_refused_note(problem_name(code), limit,
+	    of_all ? NULL : job->rule->path, of_all ? NULL : caller,
+	    clock_mono());
 	if (code == PROBLEM_TOO_MANY_KEYS || strcmp(limit, "max_store") == 0)
 		attention_refused(
 		    &(struct attention_refusal){ .code = problem_name(code),

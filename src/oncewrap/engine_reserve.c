@@ -11,10 +11,9 @@
 #include "clock.h"
 #include "decide.h"
 #include "fault.h"
-#include "hour.h"
 #include "maintenance.h"
 #include "metrics.h"
-#include "refused.h"
+#include "recent.h"
 #include "respond.h"
 #include "uuid.h"
 
@@ -387,12 +386,12 @@ note_taken(struct job *job)
 {
 	char caller[CALLER_NAME_LEN + 1];
 
-	hour_count(HOUR_FIRST);
-	if (!refused_any())
+	recent_count(RECENT_FIRST);
+	if (!recent_refused_any())
 		return;
 	caller_name(
 	    job->scope.data, request_param(job->rq, "REMOTE_ADDR"), caller);
-	refused_over(job->rule->path, caller);
+	recent_refused_over(job->rule->path, caller);
 }
 
 /* Refuses a request that a limit keeps from running. */
@@ -469,7 +468,7 @@ engine_reserve(struct job *job, enum decision *decision)
 	if (*decision == DECIDE_RUN && !job->again)
 		note_taken(job);
 	else if (*decision == DECIDE_REPLAY)
-		hour_count(HOUR_REPLAY);
+		recent_count(RECENT_REPLAY);
 	metrics_count_route(job->rule->metrics,
 	    *decision == DECIDE_RUN && job->again ? METRICS_RESERVE_FAILED_RETRY
 						  : counted[*decision]);

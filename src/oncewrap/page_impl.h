@@ -52,7 +52,7 @@ const char *page_host(const struct page *p);
 bool page_is_healthy(struct store *store, char *why, size_t size);
 
 /*
- * Calls say for each line of refused.h: for what this process refused in the
+ * Calls say for each line of recent.h: for what this process refused in the
  * last minute, and for callers with max_open_keys open outcomes, whichever
  * process refused them last, and when.  Returns how many.
  */

@@ -11,10 +11,9 @@
 #include "clock.h"
 #include "store_doctor.h"
 #include "date.h"
-#include "hour.h"
 #include "metrics.h"
-#include "refused.h"
 #include "page_impl.h"
+#include "recent.h"
 
 /* The newest keys are those of so many minutes (ms). */
 #define MINUTE INT64_C(60000)
@@ -23,9 +22,9 @@
 static bool
 is_refused(const char *line, int64_t now)
 {
-	char other[REFUSED_LINE];
+	char other[RECENT_LINE];
 
-	for (size_t i = 0; refused_line(i, now, other); i++)
+	for (size_t i = 0; recent_refused_line(i, now, other); i++)
 		if (strcmp(line, other) == 0)
 			return true;
 	return false;
@@ -34,12 +33,12 @@ is_refused(const char *line, int64_t now)
 size_t
 page_refusals(struct page *p, void (*say)(struct page *, const char *line))
 {
-	char line[REFUSED_LINE], open[STORE_CALLERS_MAX][REFUSED_LINE];
+	char line[RECENT_LINE], open[STORE_CALLERS_MAX][RECENT_LINE];
 	const int64_t now = clock_mono();
 	const size_t n = store_callers_full(p->store, p->conf, open);
 	size_t said = 0;
 
-	for (; refused_line(said, now, line); said++)
+	for (; recent_refused_line(said, now, line); said++)
 		say(p, line);
 	for (size_t i = 0; i < n; i++) {
 		if (!is_refused(open[i], now)) {
@@ -58,31 +57,31 @@ page_refusals(struct page *p, void (*say)(struct page *, const char *line))
 
 static const struct {
 	const char *class, *name;
-} events[HOUR_EVENTS] = {
-	[HOUR_FIRST] = { "first", "First runs" },
-	[HOUR_REPLAY] = { "replay", "Replays" },
-	[HOUR_REFUSAL] = { "refusal", "Refusals" },
-	[HOUR_UNKNOWN] = { "unknown", "Outcome unknown" },
+} events[RECENT_EVENTS] = {
+	[RECENT_FIRST] = { "first", "First runs" },
+	[RECENT_REPLAY] = { "replay", "Replays" },
+	[RECENT_REFUSAL] = { "refusal", "Refusals" },
+	[RECENT_UNKNOWN] = { "unknown", "Outcome unknown" },
 };
 
 static int64_t
-all_of(const uint32_t minute[HOUR_EVENTS])
+all_of(const uint32_t minute[RECENT_EVENTS])
 {
 	int64_t sum = 0;
 
-	for (int e = 0; e < HOUR_EVENTS; e++)
+	for (int e = 0; e < RECENT_EVENTS; e++)
 		sum += minute[e];
 	return sum;
 }
 
 /* The bars of a minute, one upon the other.  What happened at all is seen. */
 static void
-draw_minute(
-    struct html *html, int i, const uint32_t minute[HOUR_EVENTS], int64_t most)
+draw_minute(struct html *html, int i, const uint32_t minute[RECENT_EVENTS],
+    int64_t most)
 {
 	int64_t y = BOTTOM, sum = 0, top;
 
-	for (int e = 0; e < HOUR_EVENTS; e++) {
+	for (int e = 0; e < RECENT_EVENTS; e++) {
 		if (minute[e] == 0)
 			continue;
 		sum += minute[e];
@@ -96,14 +95,14 @@ draw_minute(
 }
 
 static void
-draw_legend(struct html *html, const struct hour *hour)
+draw_legend(struct html *html, const struct recent_hour *hour)
 {
 	int64_t sum;
 
 	page_html_legend(html);
-	for (int e = 0; e < HOUR_EVENTS; e++) {
+	for (int e = 0; e < RECENT_EVENTS; e++) {
 		sum = 0;
-		for (int i = 0; i < HOUR_MINUTES; i++)
+		for (int i = 0; i < RECENT_MINUTES; i++)
 			sum += hour->minute[i][e];
 		page_html_legend_item(
 		    html, events[e].class, events[e].name, sum);
@@ -113,18 +112,18 @@ draw_legend(struct html *html, const struct hour *hour)
 
 /* The newest minute first. */
 static void
-write_table(struct page *p, const struct hour *hour)
+write_table(struct page *p, const struct recent_hour *hour)
 {
 	char date[DATE_RFC3339_LEN + 1];
 	const uint32_t *m;
 
 	page_html_minutes(&p->html);
-	for (int i = HOUR_MINUTES - 1; i >= 0; i--) {
+	for (int i = RECENT_MINUTES - 1; i >= 0; i--) {
 		m = hour->minute[i];
 		date_put_rfc3339(hour->begin_wall + i * INT64_C(60000), date);
 		date[16] = '\0';
-		page_html_minute(&p->html, date + 11, m[HOUR_FIRST],
-		    m[HOUR_REPLAY], m[HOUR_REFUSAL], m[HOUR_UNKNOWN]);
+		page_html_minute(&p->html, date + 11, m[RECENT_FIRST],
+		    m[RECENT_REPLAY], m[RECENT_REFUSAL], m[RECENT_UNKNOWN]);
 	}
 	page_html_minutes_end(&p->html);
 }
@@ -133,15 +132,15 @@ write_table(struct page *p, const struct hour *hour)
 static void
 page_hour(struct page *p)
 {
-	struct hour hour;
+	struct recent_hour hour;
 	int64_t most = 0, n;
 
-	hour_read(&hour);
-	for (int i = 0; i < HOUR_MINUTES; i++)
+	recent_hour(&hour);
+	for (int i = 0; i < RECENT_MINUTES; i++)
 		if ((n = all_of(hour.minute[i])) > most)
 			most = n;
 	page_html_hour(&p->html, most);
-	for (int i = 0; i < HOUR_MINUTES; i++)
+	for (int i = 0; i < RECENT_MINUTES; i++)
 		draw_minute(&p->html, i, hour.minute[i], most);
 	page_html_hour_end(&p->html);
 	draw_legend(&p->html, &hour);

@@ -11,12 +11,12 @@
 
 #include "date.h"
 #include "fault.h"
-#include "hour.h"
 #include "html.h"
 #include "log.h"
 #include "metrics.h"
 #include "prefer.h"
 #include "problem_file.h"
+#include "recent.h"
 #include "route.h"
 
 #include "respond.h"
@@ -30,7 +30,7 @@ respond_count(const struct request *rq, struct metrics_route *route,
 {
 	assert((size_t)code < sizeof(refused) / sizeof(refused[0]) &&
 	    code != PROBLEM_NONE);
-	hour_count(unknown ? HOUR_UNKNOWN : HOUR_REFUSAL);
+	recent_count(unknown ? RECENT_UNKNOWN : RECENT_REFUSAL);
 	metrics_count_route(route, refused[code]);
 	log_event(LOG_INFO, "problem", rq->log,
 	    LOG_S("code", problem_name(code)), LOG_S("detail", detail));

@@ -150,7 +150,7 @@ full_route(
 
 size_t
 store_callers_full(struct store *s, const struct conf *conf,
-    char lines[STORE_CALLERS_MAX][REFUSED_LINE])
+    char lines[STORE_CALLERS_MAX][RECENT_LINE])
 {
 	static _Atomic int64_t place = INT64_MIN;
 	struct callers c = { .after = atomic_load(&place),
@@ -169,7 +169,7 @@ store_callers_full(struct store *s, const struct conf *conf,
 		if (route == NULL)
 			continue;
 		caller_name(c.item[i].scope, c.item[i].peer, caller);
-		refused_too_many(route->path, caller, lines[n++]);
+		recent_refused_too_many(route->path, caller, lines[n++]);
 	}
 	callers_clear(&c);
 	return n;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "conf.h"
-#include "refused.h"
+#include "recent.h"
 #include "store_operator.h"
 
 /* A list with room for max findings; those above are dropped. */
@@ -33,12 +33,12 @@ void store_doctor_leases(struct findings *f, enum rc rc, int64_t dead);
 
 /*
  * Finds callers that max_open_keys keeps from new keys, whether a request of
- * theirs has been refused or not.  Each is a line of refused.h.  At most
+ * theirs has been refused or not.  Each is a line of recent.h.  At most
  * STORE_CALLERS_MAX callers are looked at, the next ones by each call, so that
  * the costs are bounded.  Returns the number of lines.
  */
 size_t store_callers_full(struct store *s, const struct conf *conf,
-    char lines[STORE_CALLERS_MAX][REFUSED_LINE]);
+    char lines[STORE_CALLERS_MAX][RECENT_LINE]);
 
 /* Adds what limits refuse now, and to whom.  conf: NULL if it is not known. */
 void store_callers_doctor(

@@ -1,12 +1,12 @@
 /*
- * hour: what happened a minute ago, an hour ago, and no longer ago.
+ * recent: what happened a minute ago, an hour ago, and no longer ago.
  */
 #include "config.h"
 
 #include "cases.h"
 
 #include "clock.h"
-#include "hour.h"
+#include "recent.h"
 #include "thread.h"
 
 #define MINUTE INT64_C(60000)
@@ -32,13 +32,13 @@ __wrap_clock_wall_at_boot(void)
 }
 
 static uint32_t
-all_of(enum hour_event event)
+all_of(enum recent_event event)
 {
-	struct hour hour;
+	struct recent_hour hour;
 	uint32_t sum = 0;
 
-	hour_read(&hour);
-	for (int i = 0; i < HOUR_MINUTES; i++)
+	recent_hour(&hour);
+	for (int i = 0; i < RECENT_MINUTES; i++)
 		sum += hour.minute[i][event];
 	return sum;
 }
@@ -46,39 +46,39 @@ all_of(enum hour_event event)
 TEST(nothing_has_happened_at_the_start)
 {
 	now = 0;
-	for (int e = 0; e < HOUR_EVENTS; e++)
-		assert_int_equal(all_of((enum hour_event)e), 0);
+	for (int e = 0; e < RECENT_EVENTS; e++)
+		assert_int_equal(all_of((enum recent_event)e), 0);
 }
 
 TEST(events_move_back_and_end_after_an_hour)
 {
-	struct hour hour;
+	struct recent_hour hour;
 
 	now = 1000 * MINUTE + 59999;
-	hour_count(HOUR_FIRST);
-	hour_count(HOUR_FIRST);
-	hour_count(HOUR_REPLAY);
-	for (int age = 0; age < HOUR_MINUTES; age++) {
-		hour_read(&hour);
+	recent_count(RECENT_FIRST);
+	recent_count(RECENT_FIRST);
+	recent_count(RECENT_REPLAY);
+	for (int age = 0; age < RECENT_MINUTES; age++) {
+		recent_hour(&hour);
 		assert_int_equal(
-		    hour.minute[HOUR_MINUTES - 1 - age][HOUR_FIRST], 2);
-		assert_int_equal(all_of(HOUR_FIRST), 2);
-		assert_int_equal(all_of(HOUR_REPLAY), 1);
-		assert_int_equal(all_of(HOUR_UNKNOWN), 0);
+		    hour.minute[RECENT_MINUTES - 1 - age][RECENT_FIRST], 2);
+		assert_int_equal(all_of(RECENT_FIRST), 2);
+		assert_int_equal(all_of(RECENT_REPLAY), 1);
+		assert_int_equal(all_of(RECENT_UNKNOWN), 0);
 		now += MINUTE;
 	}
-	assert_int_equal(all_of(HOUR_FIRST), 0);
+	assert_int_equal(all_of(RECENT_FIRST), 0);
 }
 
 /* The time that the page shows for what was counted; there is only that. */
 static int64_t
 shown(void)
 {
-	struct hour hour;
+	struct recent_hour hour;
 
-	hour_read(&hour);
-	for (int i = 0; i < HOUR_MINUTES; i++)
-		if (hour.minute[i][HOUR_FIRST] != 0)
+	recent_hour(&hour);
+	for (int i = 0; i < RECENT_MINUTES; i++)
+		if (hour.minute[i][RECENT_FIRST] != 0)
 			return hour.begin_wall + i * MINUTE;
 	fail();
 	return 0;
@@ -93,7 +93,7 @@ TEST(a_count_keeps_the_utc_minute_in_which_it_happened)
 		now += 100 * MINUTE + 1000 * second;
 		begun = now;
 		minute = (wall + now) / MINUTE * MINUTE;
-		hour_count(HOUR_FIRST);
+		recent_count(RECENT_FIRST);
 		for (; now < begun + 59 * MINUTE; now += 7919)
 			assert_int_equal(shown(), minute);
 		/* The wall clock is slewed, and then set. */
@@ -111,12 +111,12 @@ TEST(a_cell_begins_anew)
 {
 	for (int i = 0; i < 500; i++) {
 		now += MINUTE;
-		hour_count(HOUR_REFUSAL);
-		assert_int_equal(all_of(HOUR_REFUSAL),
-		    i < HOUR_MINUTES ? i + 1 : HOUR_MINUTES);
+		recent_count(RECENT_REFUSAL);
+		assert_int_equal(all_of(RECENT_REFUSAL),
+		    i < RECENT_MINUTES ? i + 1 : RECENT_MINUTES);
 	}
 	now += 100000 * MINUTE;
-	assert_int_equal(all_of(HOUR_REFUSAL), 0);
+	assert_int_equal(all_of(RECENT_REFUSAL), 0);
 }
 
 #define THREADS 4
@@ -126,7 +126,7 @@ static void *
 count_many(void *unused)
 {
 	for (int i = 0; i < EACH; i++)
-		hour_count(HOUR_UNKNOWN);
+		recent_count(RECENT_UNKNOWN);
 	return unused;
 }
 
@@ -141,5 +141,5 @@ TEST(no_count_of_several_threads_is_lost)
 		    0);
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
-	assert_int_equal(all_of(HOUR_UNKNOWN), THREADS * EACH);
+	assert_int_equal(all_of(RECENT_UNKNOWN), THREADS * EACH);
 }
