@@ -1,7 +1,7 @@
 /*
  * A VFS between SQLite and the system's: it records what is done to the files
- * of one directory, and makes calls fail.  Also for unit tests, which include it
- * before store_fixture.h.
+ * of one directory, and makes calls fail.  Also for unit tests, which include
+ * it before store_fixture.h.
  */
 #ifndef VFS_H
 #define VFS_H
