@@ -184,7 +184,7 @@ INSERT INTO once_fingerprint_spec(id, digest, text) VALUES (0,
 --   attempt         attempts begun
 --   reconcile_attempts  tries to reconcile begun
 --   status kind     of the stored response
---   response_version  how headers and body are encoded (see kept.h)
+--   response_version  how headers and body are encoded (see rows.h)
 --   resume          a lost key is released; else it becomes unknown
 --   gone            past its retention the key stays as 'expired'
 --   accepted        the request is stored, and was answered with 202: oncewrap

@@ -37,7 +37,7 @@ store_change_insert(struct tx *tx, const struct store_identity *identity,
 
 static enum rc
 change_send(struct tx *tx, const struct record *was, const struct record *r,
-    const struct kept_columns *answer)
+    const struct rows_answer *answer)
 {
 	int64_t spec = -1; /* it stays */
 	enum rc rc;
@@ -60,9 +60,9 @@ change_send(struct tx *tx, const struct record *was, const struct record *r,
 enum rc
 store_change_write(struct tx *tx, const struct record *was,
     const struct record *r, const struct step *s,
-    const struct kept_columns *answer)
+    const struct rows_answer *answer)
 {
-	static const struct kept_columns none = { 0 };
+	static const struct rows_answer none = { 0 };
 	enum rc rc = RC_OK;
 
 	if (s->ended)

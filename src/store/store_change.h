@@ -6,7 +6,7 @@
 #ifndef STORE_CHANGE_H
 #define STORE_CHANGE_H
 
-#include "kept.h"
+#include "rows.h"
 #include "step.h"
 #include "tx.h"
 
@@ -51,7 +51,7 @@ store_change_insert(struct tx *tx, const struct store_identity *identity,
  */
 enum rc store_change_write(struct tx *tx, const struct record *was,
     const struct record *r, const struct step *s,
-    const struct kept_columns *answer);
+    const struct rows_answer *answer);
 
 /* For recover: the tries of an owner that is lost are due again; adds their
  * number to *n.  One that another transaction has locked is left. */

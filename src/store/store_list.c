@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kept.h"
 #include "rows.h"
 #include "store_operator.h"
 #include "store_ops.h"
@@ -148,7 +147,7 @@ static enum rc
 list_read_key(
     const struct store_cursor *c, struct tx *tx, struct store_listed *l)
 {
-	struct kept_head h;
+	struct rows_head h;
 	enum rc rc;
 
 	memset(l, 0, sizeof(*l));
@@ -158,8 +157,8 @@ list_read_key(
 		return rc;
 	rc = tx_members(tx, rows_listed, rows_nlisted, l);
 	if (rc == RC_OK && l->key.kept &&
-	    tx_members(tx, kept_head, kept_nhead, &h) == RC_OK)
-		kept_head_small(&h, &l->key, &l->answer);
+	    tx_members(tx, rows_head, rows_nhead, &h) == RC_OK)
+		rows_head_small(&h, &l->key, &l->answer);
 	return rc;
 }
 

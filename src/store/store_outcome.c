@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "log.h"
 #include "store_change.h"
 #include "store_outcome.h"
 
@@ -40,9 +41,9 @@ outcome_begin(struct store_outcome *outcome, outcome_step *step, int64_t id)
 static struct step_answer
 outcome_answer(const struct outcome_change *o)
 {
-	struct kept_columns c;
+	struct rows_answer c;
 
-	kept_columns(&o->outcome, &c);
+	rows_answer(&o->outcome, &c);
 	return (struct step_answer){
 		.keep = c.keep,
 		.status = c.status,
@@ -88,10 +89,10 @@ static enum rc
 outcome_write(struct outcome_change *o, struct tx *tx, const struct record *was,
     const struct record *r, const struct step *s)
 {
-	struct kept_columns c;
+	struct rows_answer c;
 	enum rc rc;
 
-	kept_columns(&o->outcome, &c);
+	rows_answer(&o->outcome, &c);
 	if (c.apart)
 		c.nbody = 0;
 	rc = store_change_write(tx, was, r, s, &c);
@@ -122,6 +123,19 @@ store_outcome_run(struct tx *tx, void *arg)
 		rc = outcome_write(o, tx, &was, &r, &s);
 	record_free(&r);
 	return rc;
+}
+
+bool
+store_outcome_drop(struct store_outcome *outcome, int64_t id)
+{
+	outcome->refused.length = 0;
+	if (!outcome->keep || outcome->response.body_len <= STORE_INLINE)
+		return false;
+	log_event(LOG_ERROR, "answer-not-kept", &outcome->log, LOG_I("id", id),
+	    LOG_I("bytes", outcome->response.body_len),
+	    LOG_S("why", rc_text(RC_FULL)));
+	outcome->keep = false;
+	return true;
 }
 
 /* --- the verbs ------------------------------------------------------------ */

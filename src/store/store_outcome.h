@@ -40,6 +40,14 @@ struct outcome_change {
 void store_outcome_init(struct outcome_change *o, struct store *s);
 void store_outcome_clear(struct outcome_change *o);
 
+/*
+ * There is no room for the outcome of that key: drops its response, and logs
+ * that, unless the response is so small that this would gain nothing.  The key
+ * is safe without it, and the caller gets the response.  Returns whether it was
+ * dropped.
+ */
+bool store_outcome_drop(struct store_outcome *outcome, int64_t id);
+
 /* The change for the end of an attempt, which the outcome is a part of. */
 struct outcome_change *store_finish_begin(struct store_outcome *outcome,
     const struct store_lease *lease, int64_t retention);

@@ -10,9 +10,10 @@
 #include <string.h>
 
 #include "log.h"
-#include "kept.h"
 #include "rows.h"
+#include "sealed.h"
 #include "store_ops.h"
+#include "uuid.h"
 
 enum rc
 store_find(
@@ -56,11 +57,11 @@ stored_body(
 static enum rc
 answer_read(struct tx *tx, struct stored *b, const struct record *key)
 {
-	struct kept_head h;
-	enum rc rc = tx_members(tx, kept_head, kept_nhead, &h);
+	struct rows_head h;
+	enum rc rc = tx_members(tx, rows_head, rows_nhead, &h);
 
 	if (rc == RC_OK)
-		rc = kept_head_read(&h, key, b->response);
+		rc = rows_head_read(&h, key, b->response);
 	if (rc != RC_OK || h.body.n == 0)
 		return rc != RC_OK
 		    ? rc
@@ -166,7 +167,7 @@ static enum rc
 key_run(struct tx *tx, void *arg)
 {
 	const struct one_key *b = arg;
-	struct kept_head h;
+	struct rows_head h;
 	enum rc rc;
 
 	tx_send(tx, TX_BROWSE_ROW, "i", b->id);
@@ -175,8 +176,8 @@ key_run(struct tx *tx, void *arg)
 		return rc;
 	if (b->head == NULL || !b->key->kept)
 		return RC_OK;
-	if (tx_members(tx, kept_head, kept_nhead, &h) != RC_OK ||
-	    kept_head_read(&h, b->key, b->head) != RC_OK) {
+	if (tx_members(tx, rows_head, rows_nhead, &h) != RC_OK ||
+	    rows_head_read(&h, b->key, b->head) != RC_OK) {
 		response_free(b->head);
 		response_init(b->head);
 	}
@@ -302,4 +303,58 @@ store_browse_effect(struct store *s, int64_t id, struct effect *e)
 
 	memset(e, 0, sizeof(*e));
 	return store_tx_look(s, effect_run, &b);
+}
+
+/* --- the Reference of a request with a key: see sealed.h ------------------ */
+
+enum rc
+store_reference(struct store *s, const struct store_identity *identity,
+    char uuid[RECORD_UUID_LEN + 1])
+{
+	unsigned char bytes[16];
+	uint64_t number;
+	enum rc rc;
+
+	if (!uuid_parse(uuid, bytes))
+		return RC_INVALID;
+	rc = store_tx_number(s, identity, &number);
+	if (rc == RC_OK)
+		rc = sealed_reference(store_secret(s), number, bytes);
+	if (rc == RC_OK)
+		uuid_text(bytes, uuid);
+	return rc;
+}
+
+enum rc
+store_referenced(struct store *s, const char *instance, uint64_t *number)
+{
+	char uuid[RECORD_UUID_LEN + 1];
+	unsigned char bytes[16];
+
+	if (!uuid_copied(instance, uuid) || !uuid_parse(uuid, bytes))
+		return RC_INVALID;
+	return sealed_reference_number(store_secret(s), bytes, number);
+}
+
+enum store_instance
+store_instance_kind(struct store *s, const char *instance)
+{
+	uint64_t number;
+	enum rc rc = store_referenced(s, instance, &number);
+
+	if (rc == RC_INVALID)
+		return STORE_INSTANCE_NONE;
+	return rc == RC_OK ? STORE_INSTANCE_OURS : STORE_INSTANCE_FOREIGN;
+}
+
+const char *
+store_instance_warning(const struct record *key, const char *instance)
+{
+	char uuid[UUID_LEN + 1];
+
+	if (uuid_copied(instance, uuid) && strcmp(uuid, key->instance) == 0)
+		return NULL;
+	return "The request with that Reference did not begin the last attempt "
+	       "of this key: it was a replay, or refused, or an earlier "
+	       "attempt. The log says which.";
 }

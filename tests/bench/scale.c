@@ -33,7 +33,7 @@
 
 #include "keyname.h"
 #include "schema.h"
-#include "store_expire.h"
+#include "store_ops.h"
 #include "store_impl.h"
 #include "store_body.h"
 

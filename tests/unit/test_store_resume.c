@@ -9,7 +9,7 @@
 #include <fcntl.h>
 
 #include "store_fixture.h"
-#include "store_expire.h"
+#include "store_ops.h"
 
 /* --- attempts ----------------------------------------------------------- */
 

@@ -212,7 +212,7 @@ send_row(struct postgres_copy *c, const struct record *r,
 		.state = r->state, .keep = r->kept, .response = *answer
 	};
 	struct row_value digest = { .n = POSTGRES_DIGEST_LEN };
-	struct kept_columns k;
+	struct rows_answer k;
 	int64_t spec;
 	enum rc rc;
 
@@ -220,7 +220,7 @@ send_row(struct postgres_copy *c, const struct record *r,
 	    (rc = postgres_identity_digest(
 		 c->to->secret, &identity, digest.bytes)) != RC_OK)
 		return rc;
-	kept_columns(&outcome, &k);
+	rows_answer(&outcome, &k);
 	pg_send(c->pg, PG_QUERY_COPY_KEY, "isss" STORE_CHANGE_SET "wuisddtoo",
 	    r->id, r->key, r->path, r->scope, STORE_CHANGE_ARGUMENTS(r, spec),
 	    &digest, r->downstream, r->created_at, r->recovery_point, k.kind,

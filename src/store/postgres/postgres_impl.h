@@ -10,7 +10,7 @@
 #include "ahead.h"
 #include "store_doctor.h"
 #include "handler_api.h"
-#include "kept.h"
+#include "rows.h"
 #include "lock.h"
 #include "store_module.h"
 #include "store_ops.h"

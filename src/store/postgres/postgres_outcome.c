@@ -43,10 +43,10 @@ finish_send(struct pg *pg, void *arg, struct txn_group *group)
 {
 	const struct outcome_change *o =
 	    &((const struct postgres_outcome *)arg)->change;
-	struct kept_columns c;
+	struct rows_answer c;
 
 	(void)group;
-	kept_columns(&o->outcome, &c);
+	rows_answer(&o->outcome, &c);
 	pg_send(pg, PG_QUERY_FINISH, "isi?ddditoo", o->id, o->token,
 	    o->retention, c.keep, c.status, c.kind, STORE_RESPONSE_VERSION,
 	    c.length, c.reason, c.fields, c.nfields, c.body, c.nbody);
@@ -70,14 +70,14 @@ finish_read(struct pg *pg, void *arg)
 static bool
 finish_may_share(const struct store *s, const struct outcome_change *o)
 {
-	struct kept_columns c;
+	struct rows_answer c;
 
 	if (o->token[0] == '\0' || s->shared || o->attempt > 1 ||
 	    o->outcome.state != RECORD_COMPLETED || o->outcome.refused.is ||
 	    o->outcome.errors.len > 0 ||
 	    !record_may_change(RECORD_IN_PROGRESS, RECORD_COMPLETED, false))
 		return false;
-	kept_columns(&o->outcome, &c);
+	rows_answer(&o->outcome, &c);
 	return !c.apart;
 }
 
@@ -97,11 +97,11 @@ finish_share(const struct store *s, struct postgres_outcome *o)
 static enum rc
 finish_read_again(struct pg *pg, struct postgres_outcome *o)
 {
-	struct kept_columns c;
+	struct rows_answer c;
 	bool is_ours;
 	enum rc rc;
 
-	kept_columns(&o->change.outcome, &c);
+	rows_answer(&o->change.outcome, &c);
 	pg_send(pg, PG_QUERY_FINISHED, "i?dtoo", o->change.id, c.keep, c.status,
 	    c.reason, c.fields, c.nfields, c.body, c.nbody);
 	rc = pg_one(pg, "?i", &is_ours, &o->change.done.expires_at);
@@ -150,7 +150,8 @@ postgres_outcome_try(struct store *s, struct postgres_outcome *o)
 		rc = outcome_share(s, o);
 	if (rc == RC_BUSY)
 		rc = postgres_write(s, run_outcome, o);
-	if (rc == RC_FULL && kept_drop(&o->change.outcome, o->change.id))
+	if (rc == RC_FULL &&
+	    store_outcome_drop(&o->change.outcome, o->change.id))
 		rc = postgres_write(s, run_outcome, o);
 	if (rc == RC_PENDING)
 		o->unsure = true;

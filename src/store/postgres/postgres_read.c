@@ -214,7 +214,7 @@ lookup_read(struct pg *pg, void *arg)
 {
 	const struct lookup *l = arg;
 	struct record *record = l->record;
-	struct kept_head h;
+	struct rows_head h;
 	enum rc rc;
 
 	record_free(record);
@@ -222,8 +222,8 @@ lookup_read(struct pg *pg, void *arg)
 		store_inline_answer_free(l->small);
 	rc = row_find(l->store, pg, record);
 	if (rc == RC_OK && l->small != NULL && record->kept &&
-	    pg_members(pg, kept_head, kept_nhead, &h) == RC_OK)
-		kept_head_small(&h, record, l->small);
+	    pg_members(pg, rows_head, rows_nhead, &h) == RC_OK)
+		rows_head_small(&h, record, l->small);
 	return rc;
 }
 

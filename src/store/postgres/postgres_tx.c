@@ -171,10 +171,10 @@ tx_postgres_erase(struct tx *tx, int64_t id, enum tx_beside what)
 static enum rc
 tx_postgres_body(struct tx *tx, struct outcome_change *o, bool drop)
 {
-	struct kept_columns c;
+	struct rows_answer c;
 	enum rc rc;
 
-	kept_columns(&o->outcome, &c);
+	rows_answer(&o->outcome, &c);
 	if (drop || !c.apart)
 		return RC_OK;
 	rc = catch_up(of_postgres(tx));

@@ -130,11 +130,11 @@ tx_sqlite_body(struct tx *tx, struct outcome_change *o, bool drop)
 {
 	struct db *db = of_sqlite(tx)->db;
 	struct store_body *b = o->body;
-	struct kept_columns c;
+	struct rows_answer c;
 	struct db_stmt *s;
 	enum rc rc;
 
-	kept_columns(&o->outcome, &c);
+	rows_answer(&o->outcome, &c);
 	if (b->stored > 0 && (drop || !c.apart))
 		return store_body_drop(b, db);
 	if (drop || !c.apart)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "fault.h"
-#include "kept.h"
+#include "rows.h"
 #include "log.h"
 #include "store_admit.h"
 #include "store_body.h"
@@ -293,7 +293,7 @@ outcome_run(struct write *w, struct db *db, int64_t now)
 	enum rc rc;
 
 	if ((w->did & WRITE_NO_ROOM) != 0)
-		kept_drop(&o->change.outcome, o->change.id);
+		store_outcome_drop(&o->change.outcome, o->change.id);
 	o->lost = false;
 	sqlite_tx_begin(&t, db, now);
 	rc = store_outcome_run(&t.tx, &o->change);

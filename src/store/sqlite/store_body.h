@@ -9,7 +9,7 @@
 #define STORE_BODY_H
 
 #include "committer.h"
-#include "kept.h"
+#include "rows.h"
 #include "record.h"
 #include "store.h"
 

@@ -13,7 +13,6 @@
 #include "leader.h"
 #include "log.h"
 #include "metrics.h"
-#include "kept.h"
 #include "rows.h"
 #include "store_impl.h"
 
@@ -272,7 +271,7 @@ sqlite_lookup(struct store *store, const struct store_identity *identity,
     struct record *r, struct store_inline_answer *small)
 {
 	struct store_reader *reader;
-	struct kept_head h;
+	struct rows_head h;
 	struct db_stmt *s;
 	enum rc rc;
 
@@ -282,8 +281,8 @@ sqlite_lookup(struct store *store, const struct store_identity *identity,
 		rc = find(reader->db, identity,
 		    identity_number(&store->seed, identity), r, &s);
 		if (rc == RC_OK && small != NULL && r->kept &&
-		    db_members(s, kept_head, kept_nhead, &h) == RC_OK)
-			kept_head_small(&h, r, small);
+		    db_members(s, rows_head, rows_nhead, &h) == RC_OK)
+			rows_head_small(&h, r, small);
 		db_reset(s);
 		rc = store_reader_after(store, reader, rc);
 		if (rc != RC_OK && small != NULL && small->is)
