@@ -208,33 +208,6 @@ run_now(struct conf *conf)
 	attention_kind.run(NULL, conf, item);
 }
 
-TEST(what_failed_is_told_again_with_what_came_since)
-{
-	struct conf *conf = configure("test -e attention.go || exit 3;");
-	int64_t wake = INT64_MAX;
-	void *item;
-	cJSON *lines;
-
-	assert_int_equal(attention_kind.limit(conf), 1);
-	assert_int_equal(
-	    attention_kind.next(NULL, conf, &item, &wake), RC_NOTFOUND);
-	assert_true(wake == INT64_MAX);
-	attention_key(RECORD_UNKNOWN, &key, "first");
-	run_now(conf);
-	attention_key(RECORD_UNKNOWN, &key, "second");
-	/* Now the interval has to pass. */
-	assert_int_equal(
-	    attention_kind.next(NULL, conf, &item, &wake), RC_NOTFOUND);
-	assert_true(wake > clock_mono() + INT64_C(50) * 60 * 1000);
-	fclose(fopen("attention.go", "w"));
-	lines = end(conf);
-	(void)remove("attention.go");
-	assert_int_equal(cJSON_GetArraySize(lines), 2);
-	assert_string_equal(member(lines, 0, "why"), "first");
-	assert_string_equal(member(lines, 1, "why"), "second");
-	cJSON_Delete(lines);
-}
-
 TEST(what_fails_again_and_again_takes_bounded_memory)
 {
 	struct conf *conf = configure("test -e attention.go || exit 3;");
@@ -253,18 +226,6 @@ TEST(what_fails_again_and_again_takes_bounded_memory)
 	n = cJSON_GetArraySize(lines);
 	assert_in_range(n, 1000, 10000);
 	cJSON_Delete(lines);
-}
-
-/* It ignores its input and SIGTERM, and leaves a process behind. */
-TEST(a_program_that_hangs_is_killed)
-{
-	struct conf *conf = configure("trap '' TERM; sleep 1000 & sleep 1000;");
-	const int64_t began = clock_mono();
-
-	attention_key(RECORD_UNKNOWN, &key, NULL);
-	attention_end(conf, 100);
-	assert_true(clock_mono() - began < 10000);
-	conf_unref(conf);
 }
 
 static int

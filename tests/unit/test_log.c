@@ -294,40 +294,6 @@ remove_folder(void **state)
 	return rmdir(folder);
 }
 
-TEST(lines_go_to_a_file_that_is_opened_anew)
-{
-	struct stat st;
-
-	begin();
-	assert_int_equal(log_open(name), 0);
-	log_event(LOG_INFO, "first", NULL, LOG_I("n", 1));
-	assert_int_equal(rename(name, moved), 0);
-	log_event(LOG_INFO, "second", NULL, LOG_I("n", 2));
-	assert_int_equal(log_open(name), 0);
-	log_event(LOG_INFO, "third", NULL, LOG_I("n", 3));
-	assert_int_equal(log_open("stderr"), 0);
-	log_event(LOG_INFO, "fourth", NULL, LOG_I("n", 4));
-	end();
-	assert_string_equal(without_times(), "level=info event=fourth n=4\n");
-	read_file(moved);
-	assert_string_equal(without_times(),
-	    "level=info event=first n=1\nlevel=info event=second n=2\n");
-	read_file(name);
-	assert_string_equal(without_times(), "level=info event=third n=3\n");
-	assert_int_equal(stat(name, &st), 0);
-	assert_int_equal(st.st_mode & 0137, 0);
-}
-
-TEST(a_file_that_cannot_be_opened_changes_nothing)
-{
-	begin();
-	assert_int_equal(log_open("/nowhere/log"), ENOENT);
-	assert_int_equal(log_open(folder), EISDIR);
-	log_event(LOG_INFO, "test", NULL, LOG_I("n", 1));
-	end();
-	assert_string_equal(without_times(), "level=info event=test n=1\n");
-}
-
 TEST(errors_are_echoed_while_it_is_asked_for)
 {
 	begin();

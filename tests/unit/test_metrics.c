@@ -121,41 +121,6 @@ TEST(families_stand_together_with_help_and_type)
 	free(text);
 }
 
-TEST(the_names_that_dashboards_are_built_on_are_there)
-{
-	static const char *const names[] = {
-		"reserve_total{result=\"created\"}",
-		"reserve_total{result=\"replay\"}",
-		"reserve_total{result=\"in_progress\"}",
-		"reserve_total{result=\"key_misuse\"}",
-		"reserve_total{result=\"failed_retry\"}",
-		"reserve_total{result=\"unknown\"}", "store_errors_total",
-		"swept_total", "expired_total",
-		"reconcile_total{result=\"scheduled\"}",
-		"reconcile_total{result=\"resolved\"}",
-		"reconcile_total{result=\"failed\"}",
-		"outbox_total{result=\"delivered\"}",
-		"outbox_total{result=\"retried\"}",
-		"outbox_total{result=\"dead\"}", "workers_busy",
-		"requests_waiting", "keys{state=\"pending\"}",
-		"keys{state=\"in_progress\"}", "keys{state=\"completed\"}",
-		"keys{state=\"failed_retryable\"}", "keys{state=\"unknown\"}",
-		"keys{state=\"dead_letter\"}", "keys{state=\"expired\"}",
-		"outbox{state=\"pending\"}", "outbox{state=\"delivered\"}",
-		"outbox{state=\"dead_letter\"}", "oldest_unknown_seconds",
-		"handler_seconds_count", "handler_seconds_sum",
-		"commit_batch_count", "commit_batch_sum"
-	};
-	char sample[128];
-	size_t i;
-
-	for (i = 0; i < COUNT(names); i++) {
-		snprintf(sample, sizeof(sample), "oncewrap_%s", names[i]);
-		if (value_of(sample) < 0)
-			fail_msg("%s", sample);
-	}
-}
-
 TEST(a_process_without_requests_shows_the_stores_gauges_alone)
 {
 	char *text = text_of(true);

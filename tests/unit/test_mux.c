@@ -479,24 +479,6 @@ TEST(request_arrives_whole)
 	expect_last(fd, HEAD_200 "done");
 }
 
-TEST(request_arrives_byte_by_byte)
-{
-	struct exchange *x;
-	struct buf b;
-	int fd = start_and_dial("");
-
-	open_request(&b, false, "POST", "q", "5");
-	add_body(&b, "hello", 5);
-	add_record(&b, FCGI_STDIN, 1, "", 0);
-	for (size_t i = 0; i < b.len; i++)
-		assert_int_equal(send(fd, b.data + i, 1, 0), 1);
-	buf_free(&b);
-	x = next("q");
-	assert_memory_equal(exchange_request(x)->body, "hello", 5);
-	answer_text(x, "");
-	expect_last(fd, HEAD_200);
-}
-
 TEST(instances_differ)
 {
 	char seen[40][46];
@@ -512,41 +494,6 @@ TEST(instances_differ)
 			assert_string_not_equal(seen[i], seen[j]);
 		finish_request(x, fd);
 	}
-}
-
-TEST(kept_connection_serves_again)
-{
-	int fd = start_and_dial("");
-
-	round_trip(fd, true, "one");
-	round_trip(fd, true, "two");
-	round_trip(fd, false, "three");
-	expect_closed(fd);
-}
-
-TEST(requests_sent_ahead_are_answered_in_order)
-{
-	struct buf all, b;
-	struct exchange *x;
-	char query[16];
-	int fd = start_and_dial("");
-
-	buf_init(&all, 1 << 20);
-	for (int i = 0; i < 5; i++) {
-		snprintf(query, sizeof(query), "n%d", i);
-		open_request(&b, i < 4, "GET", query, NULL);
-		add_record(&b, FCGI_STDIN, 1, "", 0);
-		buf_add(&all, b.data, b.len);
-		buf_free(&b);
-	}
-	put(fd, &all);
-	buf_free(&all);
-	for (int i = 0; i < 5; i++) {
-		snprintf(query, sizeof(query), "n%d", i);
-		x = next(query);
-		finish_request(x, fd);
-	}
-	expect_closed(fd);
 }
 
 /* --- bodies --- */
@@ -636,30 +583,6 @@ TEST(a_length_that_no_memory_has_is_too_large)
 	finish_request(x, fd);
 }
 
-/* A body that looks like records, to a request that is refused, on a kept
- * connection: nothing of it may become a request. */
-TEST(body_of_a_refused_request_is_no_request)
-{
-	struct exchange *x;
-	struct buf b, forged;
-	int fd = start_and_dial(GUARDED);
-
-	open_request(&forged, true, "POST", "forged", NULL);
-	add_record(&forged, FCGI_STDIN, 1, "", 0);
-	while (forged.len < 50000)
-		buf_add(&forged, "\1\115\0\0\0\0\0\0", 8);
-	open_request(&b, true, "POST", "real", "50000");
-	add_body(&b, forged.data, 50000);
-	add_record(&b, FCGI_STDIN, 1, "", 0);
-	put(fd, &b);
-	x = next("real");
-	assert_int_equal(exchange_request(x)->body_state, BODY_TOO_LARGE);
-	finish_request(x, fd);
-	buf_free(&b);
-	buf_free(&forged);
-	round_trip(fd, true, "next");
-}
-
 TEST(large_body_is_in_a_file)
 {
 	const size_t len = 5 << 20;
@@ -711,45 +634,6 @@ TEST(body_that_has_no_place_is_drained)
 	}
 }
 
-TEST(aborted_in_the_body)
-{
-	struct exchange *x;
-	struct buf b;
-	int fd = start_and_dial("");
-
-	open_request(&b, true, "POST", "q", "10");
-	add_body(&b, "hello", 5);
-	add_record(&b, FCGI_ABORT_REQUEST, 1, "", 0);
-	add_body(&b, "late", 4); /* of no request any more */
-	put_all(fd, &b);
-	x = next("q");
-	assert_int_equal(exchange_request(x)->body_state, BODY_ABORTED);
-	assert_null(exchange_request(x)->body);
-	finish_request(x, fd);
-	round_trip(fd, false, "next");
-	expect_closed(fd);
-}
-
-TEST(aborted_in_the_parameters)
-{
-	struct buf b;
-	int fd;
-
-	start("");
-	for (int keep = 1; keep >= 0; keep--) {
-		fd = dial();
-		buf_init(&b, 4096);
-		add_begin(&b, 1, keep);
-		add_param(&b, "REQUEST_METHOD", "POST");
-		add_record(&b, FCGI_ABORT_REQUEST, 1, "", 0);
-		put_all(fd, &b);
-		expect(fd, "");
-		if (keep)
-			round_trip(fd, false, "next");
-		expect_closed(fd);
-	}
-}
-
 /* --- what is no request --- */
 
 TEST(malformed_requests_are_invalid)
@@ -792,35 +676,6 @@ TEST(malformed_requests_are_invalid)
 		assert_null(rq->body);
 		finish_request(x, fd);
 	}
-}
-
-TEST(what_is_not_fastcgi_is_dropped)
-{
-	int fd = start_and_dial("");
-
-	assert_int_equal(send(fd, "GET / HTTP/1.0\r\n\r\n", 18, 0), 18);
-	/* closed with input unread: the end or a reset */
-	assert_true(recv(fd, (char[1]){ 0 }, 1, 0) <= 0);
-	hang_up(fd);
-	round_trip_alone("still there");
-}
-
-TEST(peer_that_closes_in_mid_request_runs_nothing)
-{
-	struct buf b;
-	int fd;
-
-	start("");
-	for (int i = 0; i < 3; i++) {
-		fd = dial();
-		open_request(&b, i == 1, "POST", "bad", i == 2 ? NULL : "10");
-		add_body(&b, "hello", 5);
-		if (i == 0)
-			buf_truncate(&b, 3);
-		put_all(fd, &b);
-		hang_up(fd);
-	}
-	round_trip_alone("good");
 }
 
 TEST(refusals_are_sent)
@@ -905,24 +760,6 @@ TEST(replies_not_read_stop_the_reading)
 }
 
 /* --- peers that keep others waiting --- */
-
-TEST(silent_and_stalled_peers_cost_no_others)
-{
-	int kept;
-	struct buf b;
-
-	start("");
-	kept = dial();
-	round_trip(kept, true, "kept");
-	open_request(&b, true, "POST", "stalled", "10");
-	for (int i = 0; i < 50; i++) {
-		(void)dial();
-		put(dial(), &b);
-	}
-	buf_free(&b);
-	round_trip_alone("others");
-	round_trip(kept, true, "kept");
-}
 
 TEST(stalled_in_mid_request_is_dropped_idle_is_not)
 {
@@ -1187,17 +1024,6 @@ TEST(broken_stream_has_no_end)
 	expect_closed(fd);
 }
 
-TEST(stream_to_a_peer_that_went_away)
-{
-	int fd;
-	struct exchange *x = asked("", &fd, true, "GET");
-
-	hang_up(fd);
-	assert_int_equal(exchange_write(x, "x", 1), RC_CLOSED);
-	assert_int_equal(exchange_write(x, "x", 1), RC_CLOSED);
-	exchange_end(x, 0, false);
-}
-
 TEST(stream_to_a_peer_that_does_not_read)
 {
 	enum rc rc = RC_OK;
@@ -1252,20 +1078,6 @@ TEST(peers_that_are_not_allowed_are_closed_at_once)
 }
 
 /* --- another configuration --- */
-
-TEST(request_keeps_the_configuration_that_it_began_with)
-{
-	struct exchange *x;
-	int first, second;
-
-	start("[server]\nworkers = 1\n");
-	x = asked_by(&first, false, "first");
-	assert_int_equal(reload("[server]\nworkers = 2\n"), RC_OK);
-	second = dial();
-	round_trip(second, false, "second");
-	assert_int_equal(exchange_conf(x)->workers, 1);
-	exchange_end(x, 0, false);
-}
 
 #define RELOADS 500
 
@@ -1402,49 +1214,6 @@ stop_trickling(struct trickler *t)
 	sem_post(&t->stop);
 	assert_int_equal(pthread_join(t->thread, NULL), 0);
 	sem_destroy(&t->stop);
-}
-
-/* All that spools may take is taken by bodies that never end. */
-TEST(trickled_bodies_give_their_room_to_others)
-{
-	enum { PEERS = 4, SIZE = 100000 };
-	const int64_t until = clock_mono() + 30000;
-	enum body_state got;
-	struct trickler t;
-	struct exchange *x;
-	int fd;
-	struct buf b;
-
-	assert_int_equal(spool_setup(NULL, PEERS * SIZE + SIZE / 2), RC_OK);
-	start("[server]\nio_timeout = 4s\n");
-	for (int i = 0; i < PEERS; i++) {
-		fds[i] = dial();
-		open_request(
-		    &b, true, "POST", i == 0 ? "oldest" : "slow", NULL);
-		add_body(&b, bytes, SIZE);
-		put_all(fds[i], &b);
-	}
-	start_trickling(&t, PEERS);
-	fd = dial();
-	do {
-		post(fd, true, "q", "100000", bytes, SIZE);
-		x = next("q");
-		got = exchange_request(x)->body_state;
-		finish_request(x, fd);
-	} while (got == BODY_NO_ROOM && clock_mono() < until);
-	assert_int_equal(got, BODY_WHOLE);
-	stop_trickling(&t);
-	/* The room of one was enough. */
-	buf_init(&b, 64);
-	add_record(&b, FCGI_STDIN, 1, "", 0);
-	for (int i = 0; i < PEERS; i++) {
-		put(fds[i], &b);
-		x = next(i == 0 ? "oldest" : "slow");
-		assert_int_equal(exchange_request(x)->body_state,
-		    i == 0 ? BODY_NO_ROOM : BODY_WHOLE);
-		finish_request(x, fds[i]);
-	}
-	buf_free(&b);
 }
 
 /* A byte now and then keeps a connection alive for ever; its place goes to

@@ -169,41 +169,7 @@ CASE(topics_take_turns)
 	assert_string_equal(order, "msmsmsms");
 }
 
-CASE(a_topic_without_a_section_delays_no_other)
-{
-	struct effect *e;
-
-	configure(MAIL SMS);
-	emit("mail");
-	emit("sms");
-	configure(SMS);
-	e = take("sms");
-	try_it(e);
-	nothing_is_taken();
-	configure("");
-	nothing_is_taken();
-	configure(MAIL);
-	e = take("mail");
-	try_it(e);
-}
-
 /* --- what becomes of it ------------------------------------------------- */
-
-CASE(the_last_failure_gives_up)
-{
-	struct effect *e;
-
-	configure(BROKEN);
-	emit("mail");
-	e = take("mail");
-	try_it(e);
-	assert_int_equal(number("state = 'pending' AND owner IS NULL"), 1);
-	raw("UPDATE once_effect SET next_at = 0");
-	e = take("mail");
-	try_it(e);
-	assert_int_equal(number("state = 'dead_letter'"), 1);
-	nothing_is_taken();
-}
 
 /* --- a disk that fails -------------------------------------------------- */
 

@@ -1,16 +1,11 @@
 /*
- * A run of a handler: real programs, real signals.  Where a test must know
- * that a program has got somewhere, the program says so on its output.
+ * A run of a handler: real programs, real signals.  What a handler gets and how
+ * it is ended is for the system tests.
  */
 #include "config.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,23 +164,6 @@ TEST(every_row)
 	}
 }
 
-TEST(a_process_left_behind_does_not_delay_the_end)
-{
-	static const char *const scripts[] = {
-		"sleep 1000 & echo $!",            /* holds both pipes */
-		"sleep 1000 >/dev/null & echo $!", /* holds stderr */
-		"sleep 1000 2>/dev/null & echo $!" /* holds stdout */
-	};
-	size_t i;
-
-	for (i = 0; i < COUNT(scripts); i++) {
-		sh(scripts[i]);
-		assert_int_equal(facts.end, RUN_EXITED);
-		/* It lives on, as it would under any CGI server. */
-		assert_int_equal(kill(atoi(out), SIGKILL), 0);
-	}
-}
-
 TEST(missing_program_is_not_started)
 {
 	handler_is("/nonexistent/program", NULL, NULL);
@@ -202,63 +180,6 @@ TEST(program_without_x_bit_is_not_started)
 	unlink(path);
 }
 
-TEST(missing_directory_is_not_started)
-{
-	handler_is("/bin/true", NULL, NULL);
-	spec.program.directory = "/nonexistent";
-	not_started(ECANCELED); /* not ENOENT: the program is there */
-}
-
-TEST(directory_and_umask_are_set)
-{
-	spec.program.directory = "/usr";
-	spec.program.umask = 027;
-	sh("pwd; umask");
-	assert_string_equal(out, "/usr\n0027\n");
-}
-
-TEST(body_is_a_file_at_its_beginning)
-{
-	static const size_t sizes[] = { 1, 100, 65536, 65537, 3000000 };
-	struct spool *spool;
-	char *body, expect[64];
-	enum rc rc;
-	size_t i;
-
-	for (i = 0; i < COUNT(sizes); i++) {
-		body = malloc(sizes[i]);
-		memset(body, 'b', sizes[i]);
-		spool = spool_new();
-		assert_int_equal(spool_write(spool, body, sizes[i]), RC_OK);
-		spec.body = spool_bytes(spool, &rc);
-		spec.body_len = sizes[i];
-		spec.body_fd = spool_fd(spool);
-		sh("test -f /dev/stdin && wc -c");
-		snprintf(expect, sizeof(expect), "%zu\n", sizes[i]);
-		assert_string_equal(out, expect);
-		spool_free(spool);
-		free(body);
-	}
-}
-
-TEST(body_echoed_while_it_is_read_does_not_deadlock)
-{
-	size_t size = 4000000;
-	char *body = malloc(size);
-	int fd = memfd_create("body", MFD_CLOEXEC);
-
-	memset(body, 'e', size);
-	assert_int_equal(write(fd, body, size), size);
-	spec.body = body;
-	spec.body_len = size;
-	spec.body_fd = fd;
-	sh("cat");
-	assert_int_equal(out_len, size);
-	assert_memory_equal(out, body, size);
-	close(fd);
-	free(body);
-}
-
 TEST(held_descriptor_is_inherited_as_3)
 {
 	int fd = memfd_create("held", MFD_CLOEXEC);
@@ -270,15 +191,6 @@ TEST(held_descriptor_is_inherited_as_3)
 	close(fd);
 }
 
-TEST(timeout_ends_by_sigterm)
-{
-	spec.program.timeout = 50;
-	sh("trap 'echo term; exit 0' TERM; echo on; while :; do sleep 0.01; "
-	   "done");
-	assert_int_equal(facts.end, RUN_TIMEOUT);
-	assert_string_equal(out, "on\nterm\n");
-}
-
 TEST(group_has_its_grace_though_the_program_is_gone)
 {
 	spec.program.timeout = 50;
@@ -288,31 +200,6 @@ TEST(group_has_its_grace_though_the_program_is_gone)
 	   "wait");
 	assert_int_equal(facts.end, RUN_TIMEOUT);
 	assert_string_equal(out, "on\nclean\n");
-}
-
-TEST(timeout_ends_the_whole_group_by_sigkill)
-{
-	char path[64];
-	pid_t grandchild;
-
-	spec.program.timeout = 50;
-	spec.program.kill_after = 50;
-	sh("trap '' TERM; sh -c 'echo $$; exec sleep 1001' & wait; wait");
-	assert_int_equal(facts.end, RUN_TIMEOUT);
-	grandchild = atoi(out);
-	assert_true(grandchild > 1);
-	/* The process that adopted the orphan waits for it. */
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)grandchild);
-	while (access(path, F_OK) == 0)
-		sched_yield();
-}
-
-TEST(too_much_output_ends_it)
-{
-	spec.program.max_output = 100000;
-	sh("while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done");
-	assert_int_equal(facts.end, RUN_OUTPUT_LIMIT);
-	assert_true(out_len <= 100000 + 65536);
 }
 
 /* The program has exited before any of its output is read. */
@@ -350,42 +237,6 @@ TEST(output_as_long_as_the_limit_is_allowed)
 	assert_int_equal(out_len, 6);
 }
 
-TEST(a_megabyte_of_stderr_does_not_block)
-{
-	sh("head -c 1000000 /dev/zero | tr '\\0' e >&2; echo done");
-	assert_int_equal(facts.end, RUN_EXITED);
-	assert_string_equal(out, "done\n");
-}
-
-TEST(stream_is_handed_on_before_the_end)
-{
-	int fds[2];
-	char script[128], bytes[64];
-	struct run *run;
-	size_t n;
-
-	assert_int_equal(pipe(fds), 0);
-	/* It goes on only when what it wrote first has been seen. */
-	snprintf(script, sizeof(script),
-	    "echo one; read x < /proc/%d/fd/%d; echo two", (int)getpid(),
-	    fds[0]);
-	handler_is("/bin/sh", "-c", script);
-	spec.streaming = true;
-	run = start();
-	n = run_read(run, bytes, sizeof(bytes));
-	assert_int_equal(n, 4);
-	assert_memory_equal(bytes, "one\n", 4);
-	assert_int_equal(write(fds[1], "\n", 1), 1);
-	n = run_read(run, bytes, sizeof(bytes));
-	assert_int_equal(n, 4);
-	assert_memory_equal(bytes, "two\n", 4);
-	assert_int_equal(run_read(run, bytes, sizeof(bytes)), 0);
-	run_finish(run, &facts);
-	assert_int_equal(facts.end, RUN_EXITED);
-	close(fds[0]);
-	close(fds[1]);
-}
-
 TEST(discarded_output_does_not_block_it)
 {
 	struct run *run;
@@ -411,16 +262,6 @@ TEST(full_disk_ends_it)
 	assert_int_equal(facts.end, RUN_CAPTURE_FAILED);
 	assert_int_equal(spool_setup("/tmp", UINT64_MAX), RC_OK);
 	spool_free(spool);
-}
-
-TEST(user_is_changed)
-{
-	if (geteuid() != 0)
-		skip();
-	spec.program.user = "nobody";
-	spec.program.directory = "/";
-	sh("id -un; id -Gn; kill -0 $PPID 2>/dev/null && echo may");
-	assert_string_equal(out, "nobody\nnogroup\n");
 }
 
 TEST(unknown_user_is_named)
@@ -455,53 +296,6 @@ TEST(number_without_an_account_is_a_user_with_a_group)
 	assert_int_equal(user.gid, 65534);
 	assert_int_equal(user.ngroups, 1);
 	assert_int_equal(user.groups[0], 65534);
-}
-
-/* Kills the process that started a handler; the handler must go with it. */
-static void
-dies_with_its_parent(const char *user)
-{
-	struct pollfd pfd;
-	int fds[2];
-	char byte;
-	pid_t pid;
-
-	assert_int_equal(pipe(fds), 0);
-	if ((pid = fork()) == 0) {
-		/* The handler's stdout is the pipe's only other end. */
-		close(fds[0]);
-		handler_is("/bin/sleep", "1003", NULL);
-		spec.program.user = user;
-		spec.program.directory = "/";
-		spec.body = "x";
-		spec.body_len = 1;
-		/* As its stdin it inherits the pipe, through /proc. */
-		spec.body_fd = fds[1];
-		if (run_start(&spec, &facts) == NULL)
-			_exit(1);
-		if (write(fds[1], "s", 1) != 1)
-			_exit(1);
-		pause();
-		_exit(0);
-	}
-	close(fds[1]);
-	assert_int_equal(read(fds[0], &byte, 1), 1);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	pfd.fd = fds[0];
-	pfd.events = POLLIN;
-	/* End of file: no process holds the other end any more. */
-	assert_int_equal(poll(&pfd, 1, 10000), 1);
-	assert_int_equal(read(fds[0], &byte, 1), 0);
-	close(fds[0]);
-}
-
-TEST(handler_dies_with_its_parent)
-{
-	dies_with_its_parent(NULL);
-	if (geteuid() != 0)
-		return;
-	dies_with_its_parent("nobody");
 }
 
 /* The last: from here on nothing is started. */

@@ -211,14 +211,6 @@ CASE(work_of_this_process_wakes_it_though_it_sees_no_write)
 	wait_delivered(1);
 }
 
-CASE(what_a_new_configuration_makes_due_is_done)
-{
-	assert_int_equal(start("[server]\nsweep_interval = 1d\n"), RC_OK);
-	reload("[server]\nsweep_interval = 1d\n" MAIL);
-	emit();
-	wait_delivered(1);
-}
-
 static void
 reload_to_good(void)
 {

@@ -363,52 +363,6 @@ TOPICS_TEST(every_word_needs_the_lease)
 	sqlite3_close(db);
 }
 
-/* One answer; but checkpoints and effects until the key is confirmed. */
-TOPICS_TEST(an_attempt_answers_once)
-{
-	struct store_lease lease = reserve("k");
-	sqlite3 *db = handler_open();
-
-	say(db, &lease, RESPONSE "201, NULL, 'first')");
-	refuses(db, token_of(&lease), RESPONSE "202, NULL, 'second')",
-	    "once_response: this attempt has answered already");
-	say(db, &lease, OUTBOX "'mail', 'x')");
-	say(db, &lease, CHECKPOINT "'after')");
-	assert_int_equal(raw_number("SELECT status FROM once_key"), 201);
-	sqlite3_close(db);
-}
-
-TOPICS_TEST(together_or_not_at_all)
-{
-	struct store_lease lease = reserve("k");
-	sqlite3 *db = handler_open();
-
-	raw_run(db, "BEGIN IMMEDIATE; INSERT INTO sale VALUES (1)");
-	assert_null(try_say(db, token_of(&lease), CHECKPOINT "'charged')"));
-	assert_null(try_say(db, token_of(&lease), OUTBOX "'mail', 'x')"));
-	assert_null(try_say(db, token_of(&lease), RESPONSE "201, '', 'x')"));
-	raw_run(db, "ROLLBACK");
-	assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
-	assert_int_equal(
-	    raw_number("SELECT (SELECT count(*) FROM sale) + "
-		       "(SELECT count(*) FROM once_effect) + "
-		       "(SELECT recovery_point <> 'started' FROM once_key)"),
-	    0);
-	/* the last of them refused: neither are the others */
-	raw_run(db, "BEGIN IMMEDIATE; INSERT INTO sale VALUES (1)");
-	assert_null(try_say(db, token_of(&lease), CHECKPOINT "'charged')"));
-	assert_null(try_say(db, token_of(&lease), OUTBOX "'mail', 'x')"));
-	assert_non_null(try_say(db, token_of(&lease), RESPONSE "1, '', 'x')"));
-	/* a handler that does not look at errors goes on */
-	(void)sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
-	assert_int_equal(
-	    raw_number("SELECT (SELECT count(*) FROM sale) + "
-		       "(SELECT count(*) FROM once_effect) + "
-		       "(SELECT recovery_point <> 'started' FROM once_key)"),
-	    0);
-	sqlite3_close(db);
-}
-
 TOPICS_TEST(the_views_show_nothing_and_change_nothing)
 {
 	static const char *const words[] = {
