@@ -17,6 +17,7 @@
 #define TOLD "attention.told"
 
 static char folder[4096];
+static cJSON *lines; /* that were told */
 
 /* A configuration whose program begins so, and then writes what it is told. */
 static struct conf *
@@ -57,20 +58,20 @@ told(void)
 static cJSON *
 parse(const char *text)
 {
-	cJSON *lines = cJSON_CreateArray(), *line;
+	cJSON *array = cJSON_CreateArray(), *line;
 	const char *end;
 
 	for (; *text != '\0'; text = end + 1) {
 		line = cJSON_ParseWithOpts(text, &end, 0);
 		assert_non_null(line);
 		assert_int_equal(*end, '\n');
-		cJSON_AddItemToArray(lines, line);
+		cJSON_AddItemToArray(array, line);
 	}
-	return lines;
+	return array;
 }
 
 static const char *
-member(const cJSON *lines, int n, const char *name)
+member(int n, const char *name)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(
 	    cJSON_GetArrayItem(lines, n), name);
@@ -79,7 +80,7 @@ member(const cJSON *lines, int n, const char *name)
 }
 
 static int
-number(const cJSON *lines, int n, const char *name)
+number(int n, const char *name)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(
 	    cJSON_GetArrayItem(lines, n), name);
@@ -87,19 +88,18 @@ number(const cJSON *lines, int n, const char *name)
 	return cJSON_IsNumber(item) ? item->valueint : -1;
 }
 
-/* Ends it, as a daemon does, and returns what was told. */
-static cJSON *
+/* Ends it, as a daemon does; the lines are what was told.  How many. */
+static int
 end(struct conf *conf)
 {
 	char *text;
-	cJSON *lines;
 
 	attention_end(conf, 10000);
 	conf_unref(conf);
 	text = told();
 	lines = parse(text);
 	free(text);
-	return lines;
+	return cJSON_GetArraySize(lines);
 }
 
 static const struct log_request key = { .instance = "urn:uuid:1",
@@ -116,7 +116,6 @@ TEST(each_key_and_refusal_is_a_line)
 		"max_open_keys", "/pay", "192.0.2.8", NULL };
 	const struct attention_refusal store = { .code = "store-unavailable",
 		.why = "disk I/O error" };
-	cJSON *lines;
 
 	attention_key(RECORD_UNKNOWN, &key, "it was killed");
 	attention_key(RECORD_COMPLETED, &key, "");
@@ -126,48 +125,40 @@ TEST(each_key_and_refusal_is_a_line)
 	attention_refused(&open);
 	attention_refused(&store);
 	attention_key(RECORD_DEAD_LETTER, NULL, NULL);
-	lines = end(conf);
-	assert_int_equal(cJSON_GetArraySize(lines), 5);
-	assert_string_equal(member(lines, 0, "event"), "unknown");
-	assert_string_equal(member(lines, 0, "key"), "k\"\n\xef\xbf\xbd");
-	assert_string_equal(member(lines, 0, "path"), "/pay");
-	assert_string_equal(member(lines, 0, "scope"), "01234567");
-	assert_string_equal(member(lines, 0, "instance"), "urn:uuid:1");
-	assert_string_equal(member(lines, 0, "why"), "it was killed");
-	assert_int_equal(strlen(member(lines, 0, "ts")), 24);
-	assert_string_equal(member(lines, 1, "event"), "dead_letter");
-	assert_string_equal(member(lines, 1, "key"), "(none)");
-	assert_string_equal(member(lines, 2, "event"), "refused");
-	assert_string_equal(member(lines, 2, "code"), "too-many-keys");
-	assert_string_equal(member(lines, 2, "limit"), "max_open_keys");
-	assert_string_equal(member(lines, 2, "route"), "/pay");
-	assert_string_equal(member(lines, 2, "caller"), "192.0.2.7");
-	assert_int_equal(number(lines, 2, "requests"), 2);
-	assert_int_equal(number(lines, 3, "requests"), 1);
-	assert_string_equal(member(lines, 4, "code"), "store-unavailable");
-	assert_string_equal(member(lines, 4, "why"), "disk I/O error");
-	cJSON_Delete(lines);
+	assert_int_equal(end(conf), 5);
+	assert_string_equal(member(0, "event"), "unknown");
+	assert_string_equal(member(0, "key"), "k\"\n\xef\xbf\xbd");
+	assert_string_equal(member(0, "path"), "/pay");
+	assert_string_equal(member(0, "scope"), "01234567");
+	assert_string_equal(member(0, "instance"), "urn:uuid:1");
+	assert_string_equal(member(0, "why"), "it was killed");
+	assert_int_equal(strlen(member(0, "ts")), 24);
+	assert_string_equal(member(1, "event"), "dead_letter");
+	assert_string_equal(member(1, "key"), "(none)");
+	assert_string_equal(member(2, "event"), "refused");
+	assert_string_equal(member(2, "code"), "too-many-keys");
+	assert_string_equal(member(2, "limit"), "max_open_keys");
+	assert_string_equal(member(2, "route"), "/pay");
+	assert_string_equal(member(2, "caller"), "192.0.2.7");
+	assert_int_equal(number(2, "requests"), 2);
+	assert_int_equal(number(3, "requests"), 1);
+	assert_string_equal(member(4, "code"), "store-unavailable");
+	assert_string_equal(member(4, "why"), "disk I/O error");
 }
 
 TEST(nothing_to_tell_runs_nothing)
 {
-	cJSON *lines = end(configure(""));
-
-	assert_int_equal(cJSON_GetArraySize(lines), 0);
-	cJSON_Delete(lines);
+	assert_int_equal(end(configure("")), 0);
 }
 
 TEST(without_a_program_nothing_is_kept)
 {
 	struct conf *none = conf_from("[server]\n");
-	cJSON *lines;
 
 	attention_configure(none, NULL);
 	attention_key(RECORD_UNKNOWN, &key, NULL);
 	conf_unref(none);
-	lines = end(configure(""));
-	assert_int_equal(cJSON_GetArraySize(lines), 0);
-	cJSON_Delete(lines);
+	assert_int_equal(end(configure("")), 0);
 }
 
 TEST(a_crowd_of_keys_and_callers_is_counted)
@@ -177,7 +168,6 @@ TEST(a_crowd_of_keys_and_callers_is_counted)
 	char caller[16];
 	const struct attention_refusal rate = { "too-many-keys", "key_rate",
 		"/", caller, NULL };
-	cJSON *lines;
 	int n;
 
 	for (int i = 0; i < KEYS; i++)
@@ -186,14 +176,11 @@ TEST(a_crowd_of_keys_and_callers_is_counted)
 		snprintf(caller, sizeof(caller), "c%d", i);
 		attention_refused(&rate);
 	}
-	lines = end(conf);
-	n = cJSON_GetArraySize(lines);
+	n = end(conf);
 	assert_in_range(n, 1000, 4000);
-	assert_string_equal(member(lines, n - 2, "caller"), "c63");
-	assert_string_equal(member(lines, n - 1, "event"), "more");
-	assert_int_equal(
-	    number(lines, n - 1, "number"), KEYS + CALLERS - (n - 1));
-	cJSON_Delete(lines);
+	assert_string_equal(member(n - 2, "caller"), "c63");
+	assert_string_equal(member(n - 1, "event"), "more");
+	assert_int_equal(number(n - 1, "number"), KEYS + CALLERS - (n - 1));
 }
 
 /* Runs the program as the scheduler does. */
@@ -211,7 +198,6 @@ run_now(struct conf *conf)
 TEST(what_fails_again_and_again_takes_bounded_memory)
 {
 	struct conf *conf = configure("test -e attention.go || exit 3;");
-	cJSON *lines;
 	int n;
 
 	conf->attention_interval = 0;
@@ -221,24 +207,30 @@ TEST(what_fails_again_and_again_takes_bounded_memory)
 		run_now(conf);
 	}
 	fclose(fopen("attention.go", "w"));
-	lines = end(conf);
+	n = end(conf);
 	(void)remove("attention.go");
-	n = cJSON_GetArraySize(lines);
 	assert_in_range(n, 1000, 10000);
-	cJSON_Delete(lines);
 }
 
 static int
-begin_group(void **state)
+forget(UNUSED void **state)
 {
-	(void)state;
+	cJSON_Delete(lines);
+	lines = NULL;
+	return 0;
+}
+
+AROUND_EACH(NULL, forget)
+
+static int
+begin_group(UNUSED void **state)
+{
 	return run_init() == RC_OK ? 0 : -1;
 }
 
 static int
-end_group(void **state)
+end_group(UNUSED void **state)
 {
-	(void)state;
 	(void)remove(TOLD);
 	return 0;
 }

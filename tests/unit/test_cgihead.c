@@ -80,9 +80,22 @@ static const struct good {
 	{ "a field called HTTP", T "HTTP: x\n\n", 200, "", T "HTTP: x\r\n" },
 };
 
+/* What the last parse() of a case made. */
+static struct response r;
+static struct cgihead h;
+
+static int
+renew(UNUSED void **state)
+{
+	response_free(&r);
+	response_init(&r);
+	return 0;
+}
+
+AROUND_EACH(renew, renew)
+
 static enum cgihead_verdict
-parse(
-    const char *s, size_t len, bool eof, struct response *r, struct cgihead *h)
+parse(const char *s, size_t len, bool eof)
 {
 	/* An exact copy, so that a read beyond it is seen. */
 	char *copy = malloc(len > 0 ? len : 1);
@@ -90,7 +103,7 @@ parse(
 
 	assert_non_null(copy);
 	memcpy(copy, s, len);
-	v = cgihead_parse(copy, len, eof, r, h);
+	v = cgihead_parse(copy, len, eof, &r, &h);
 	free(copy);
 	return v;
 }
@@ -101,13 +114,11 @@ TEST(accepted)
 		const struct good *g = &good[i];
 		size_t n = strlen(g->head);
 		char output[1024];
-		struct response r;
-		struct cgihead h;
 
 		snprintf(output, sizeof(output), "%sB", g->head);
-		response_init(&r);
+		(void)renew(NULL);
 		print_message("%s\n", g->name);
-		assert_int_equal(parse(output, n + 1, true, &r, &h), OK);
+		assert_int_equal(parse(output, n + 1, true), OK);
 		assert_int_equal(h.body_start, n);
 		assert_int_equal(r.kind, RESPONSE_DOCUMENT);
 		assert_int_equal(r.status, g->status);
@@ -117,16 +128,14 @@ TEST(accepted)
 		assert_false(h.not_replayable);
 		assert_int_equal(h.mended, 0);
 		/* Without a body, and while more may come: the same. */
-		assert_int_equal(parse(output, n, false, &r, &h), OK);
+		assert_int_equal(parse(output, n, false), OK);
 		assert_string_equal(r.fields.data, g->fields);
 		/* Cut anywhere before its end it is not there yet. */
 		for (size_t k = 0; k < n; k++) {
-			assert_int_equal(
-			    parse(output, k, false, &r, &h), CGIHEAD_MORE);
-			assert_int_equal(parse(output, k, true, &r, &h),
+			assert_int_equal(parse(output, k, false), CGIHEAD_MORE);
+			assert_int_equal(parse(output, k, true),
 			    k == 0 ? CGIHEAD_EMPTY : CGIHEAD_NO_END);
 		}
-		response_free(&r);
 	}
 }
 
@@ -209,13 +218,11 @@ TEST(mended)
 		const struct mend *m = &mends[i];
 		size_t n = strlen(m->head);
 		char output[256];
-		struct response r;
-		struct cgihead h;
 
 		snprintf(output, sizeof(output), "%sB", m->head);
-		response_init(&r);
+		(void)renew(NULL);
 		print_message("%s\n", m->name);
-		assert_int_equal(parse(output, n + 1, true, &r, &h), OK);
+		assert_int_equal(parse(output, n + 1, true), OK);
 		assert_int_equal(h.body_start, n);
 		assert_int_equal(r.status, m->status);
 		assert_string_equal(r.reason, m->reason);
@@ -223,9 +230,7 @@ TEST(mended)
 		assert_int_equal(h.mended, m->mended);
 		/* The empty line in front is not the end. */
 		for (size_t k = 0; k < n; k++)
-			assert_int_equal(
-			    parse(output, k, false, &r, &h), CGIHEAD_MORE);
-		response_free(&r);
+			assert_int_equal(parse(output, k, false), CGIHEAD_MORE);
 	}
 }
 
@@ -299,53 +304,41 @@ TEST(refused)
 		const struct bad *b = &bad[i];
 		size_t n = strlen(b->head);
 		char output[256];
-		struct response r;
-		struct cgihead h;
 
 		memcpy(output, b->head, n + 1);
 		for (size_t k = 0; k < n; k++)
 			if (output[k] == '\1')
 				output[k] = '\0';
-		response_init(&r);
+		(void)renew(NULL);
 		print_message("%s\n", b->name);
-		assert_int_equal(parse(output, n, true, &r, &h), b->verdict);
-		assert_int_equal(parse(output, n, false, &r, &h), b->verdict);
+		assert_int_equal(parse(output, n, true), b->verdict);
+		assert_int_equal(parse(output, n, false), b->verdict);
 		assert_int_equal(r.fields.len, 0);
 		assert_int_equal(h.body_start, 0);
 		assert_int_equal(h.content_length, -1);
-		response_free(&r);
 	}
 }
 
 /* Empty lines alone are no head; more may come. */
 TEST(nothing_but_empty_lines)
 {
-	struct response r;
-	struct cgihead h;
-
-	response_init(&r);
-	assert_int_equal(parse("\n\r\n", 3, true, &r, &h), CGIHEAD_NO_END);
-	assert_int_equal(parse("\n\r\n", 3, false, &r, &h), CGIHEAD_MORE);
-	response_free(&r);
+	assert_int_equal(parse("\n\r\n", 3, true), CGIHEAD_NO_END);
+	assert_int_equal(parse("\n\r\n", 3, false), CGIHEAD_MORE);
 }
 
 TEST(local_redirect)
 {
 	static const char out[] =
 	    "Location: /next?a=b\nSet-Cookie: c\n\nignored";
-	struct response r;
-	struct cgihead h;
 
-	response_init(&r);
-	assert_int_equal(parse(out, sizeof(out) - 1, true, &r, &h), OK);
+	assert_int_equal(parse(out, sizeof(out) - 1, true), OK);
 	assert_int_equal(r.kind, RESPONSE_LOCAL_REDIRECT);
 	assert_int_equal(r.status, 200);
 	assert_string_equal(
 	    r.fields.data, "Location: /next?a=b\r\nSet-Cookie: c\r\n");
 	/* A struct that was used before keeps nothing. */
-	assert_int_equal(parse(T "\n", strlen(T "\n"), true, &r, &h), OK);
+	assert_int_equal(parse(T "\n", strlen(T "\n"), true), OK);
 	assert_int_equal(r.kind, RESPONSE_DOCUMENT);
-	response_free(&r);
 }
 
 #define TEN "0123456789"
@@ -388,16 +381,13 @@ TEST(outcome_field)
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		char out[256];
-		struct response r;
-		struct cgihead h;
 
 		snprintf(out, sizeof(out), "%s" T "\n", rows[i].fields);
-		response_init(&r);
-		assert_int_equal(parse(out, strlen(out), true, &r, &h), OK);
+		(void)renew(NULL);
+		assert_int_equal(parse(out, strlen(out), true), OK);
 		assert_int_equal(h.outcome, rows[i].says);
 		assert_string_equal(h.doubt, rows[i].doubt);
 		assert_string_equal(r.fields.data, T);
-		response_free(&r);
 	}
 }
 
@@ -408,35 +398,28 @@ TEST(sendfile_is_not_replayable)
 
 	for (size_t i = 0; i < COUNT(names); i++) {
 		char out[256], fields[256];
-		struct response r;
-		struct cgihead h;
 
 		snprintf(out, sizeof(out), T "%s: /f\n\n", names[i]);
 		snprintf(fields, sizeof(fields), T "%s: /f\r\n", names[i]);
-		response_init(&r);
-		assert_int_equal(parse(out, strlen(out), true, &r, &h), OK);
+		(void)renew(NULL);
+		assert_int_equal(parse(out, strlen(out), true), OK);
 		assert_true(h.not_replayable);
 		assert_string_equal(r.fields.data, fields);
-		response_free(&r);
 	}
 }
 
 TEST(content_length)
 {
-	struct response r;
-	struct cgihead h;
 	const char *out = T "content-length: 009223372036854775799\n\n";
 
-	response_init(&r);
-	assert_int_equal(parse(out, strlen(out), true, &r, &h), OK);
+	assert_int_equal(parse(out, strlen(out), true), OK);
 	assert_true(h.content_length == INT64_C(9223372036854775799));
 	out = T "Content-Length: 0\n\n";
-	assert_int_equal(parse(out, strlen(out), true, &r, &h), OK);
+	assert_int_equal(parse(out, strlen(out), true), OK);
 	assert_true(h.content_length == 0);
 	out = T "\n";
-	assert_int_equal(parse(out, strlen(out), true, &r, &h), OK);
+	assert_int_equal(parse(out, strlen(out), true), OK);
 	assert_true(h.content_length == -1);
-	response_free(&r);
 }
 
 /* A head of exactly n bytes. */
@@ -454,41 +437,32 @@ head_of(size_t n)
 
 TEST(head_length_limit)
 {
-	struct response r;
-	struct cgihead h;
 	char *s;
 
-	response_init(&r);
 	s = head_of(LIMIT_HEAD);
-	assert_int_equal(parse(s, LIMIT_HEAD, true, &r, &h), OK);
+	assert_int_equal(parse(s, LIMIT_HEAD, true), OK);
 	assert_int_equal(h.body_start, LIMIT_HEAD);
-	assert_int_equal(parse(s, LIMIT_HEAD - 1, false, &r, &h), CGIHEAD_MORE);
+	assert_int_equal(parse(s, LIMIT_HEAD - 1, false), CGIHEAD_MORE);
 	free(s);
 	s = head_of(LIMIT_HEAD + 1);
-	assert_int_equal(
-	    parse(s, LIMIT_HEAD + 1, true, &r, &h), CGIHEAD_TOO_LONG);
-	assert_int_equal(parse(s, LIMIT_HEAD, false, &r, &h), CGIHEAD_TOO_LONG);
+	assert_int_equal(parse(s, LIMIT_HEAD + 1, true), CGIHEAD_TOO_LONG);
+	assert_int_equal(parse(s, LIMIT_HEAD, false), CGIHEAD_TOO_LONG);
 	free(s);
-	response_free(&r);
 }
 
 TEST(field_count_limit)
 {
 	char s[LIMIT_FIELDS * 8 + 64];
-	struct response r;
-	struct cgihead h;
 	size_t n;
 
-	response_init(&r);
 	for (int more = 0; more < 2; more++) {
 		n = (size_t)snprintf(s, sizeof(s), T);
 		for (int i = 1; i < LIMIT_FIELDS + more; i++)
 			n += (size_t)snprintf(s + n, sizeof(s) - n, "A: b\n");
 		n += (size_t)snprintf(s + n, sizeof(s) - n, "\n");
 		assert_int_equal(
-		    parse(s, n, true, &r, &h), more ? CGIHEAD_TOO_LONG : OK);
+		    parse(s, n, true), more ? CGIHEAD_TOO_LONG : OK);
 	}
-	response_free(&r);
 }
 
 /* Kept as "Name: value CRLF" the fields are longer than they were written. */
@@ -496,8 +470,6 @@ TEST(fields_that_grow_beyond_the_limit)
 {
 	const size_t n = LIMIT_HEAD - 2;
 	char *s = malloc(n);
-	struct response r;
-	struct cgihead h;
 
 	assert_non_null(s);
 	memset(s, 'x', n);
@@ -505,9 +477,7 @@ TEST(fields_that_grow_beyond_the_limit)
 	for (size_t i = 13; i + 1024 < n; i += 1024)
 		memcpy(s + i, "\nB:", 3);
 	memcpy(s + n - 2, "\n\n", 2);
-	response_init(&r);
-	assert_int_equal(parse(s, n, true, &r, &h), CGIHEAD_TOO_LONG);
-	response_free(&r);
+	assert_int_equal(parse(s, n, true), CGIHEAD_TOO_LONG);
 	free(s);
 }
 

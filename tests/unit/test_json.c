@@ -367,27 +367,54 @@ TEST(texts_cut_off_anywhere)
 	}
 }
 
+/* A text that a case makes, and what is made of it. */
+static struct buf text, out;
+
+static int
+begin(UNUSED void **state)
+{
+	buf_init(&text, 32 << 20);
+	buf_init(&out, 32 << 20);
+	return 0;
+}
+
+static int
+end(UNUSED void **state)
+{
+	buf_free(&text);
+	buf_free(&out);
+	return 0;
+}
+
+AROUND_EACH(begin, end)
+
+static void
+put(const char *part, int times)
+{
+	while (times-- > 0)
+		assert_int_equal(buf_adds(&text, part), RC_OK);
+}
+
+static void
+gives(enum json_verdict expected)
+{
+	buf_clear(&out);
+	assert_int_equal(
+	    canonicalise(text.data, text.len, &nothing, &out), expected);
+	if (expected != JSON_OK)
+		assert_int_equal(out.len, 0);
+}
+
 static void
 nest(const char *open, const char *close, int depth, enum json_verdict expected)
 {
-	struct buf text, out;
-	int i;
-
-	buf_init(&text, 1 << 20);
-	buf_init(&out, 1 << 20);
-	for (i = 0; i < depth; i++)
-		assert_int_equal(buf_adds(&text, open), RC_OK);
-	assert_int_equal(buf_adds(&text, "1"), RC_OK);
-	for (i = 0; i < depth; i++)
-		assert_int_equal(buf_adds(&text, close), RC_OK);
-	assert_int_equal(
-	    canonicalise(text.data, text.len, &nothing, &out), expected);
+	buf_clear(&text);
+	put(open, depth);
+	put("1", 1);
+	put(close, depth);
+	gives(expected);
 	if (expected == JSON_OK)
 		assert_string_equal(out.data, text.data);
-	else
-		assert_int_equal(out.len, 0);
-	buf_free(&text);
-	buf_free(&out);
 }
 
 TEST(nesting_up_to_the_limit)
@@ -403,19 +430,10 @@ TEST(nesting_up_to_the_limit)
 
 TEST(nesting_that_is_cut_off)
 {
-	struct buf text, out;
-	int i;
-
-	buf_init(&text, 1 << 20);
-	buf_init(&out, 1 << 20);
-	for (i = 0; i < LIMIT_JSON_DEPTH; i++) {
-		assert_int_equal(buf_adds(&text, "{\"\":"), RC_OK);
-		assert_int_equal(
-		    canonicalise(text.data, text.len, &nothing, &out),
-		    JSON_NOT_IJSON);
+	for (int i = 0; i < LIMIT_JSON_DEPTH; i++) {
+		put("{\"\":", 1);
+		gives(JSON_NOT_IJSON);
 	}
-	buf_free(&text);
-	buf_free(&out);
 }
 
 /* --- pointers --------------------------------------------------------- */
@@ -496,12 +514,12 @@ TEST(members_that_are_left_out)
 	const char *items[COUNT(ignores[0].ignore) + 1] = { NULL };
 	struct conf_list list;
 	enum json_verdict v;
-	struct buf out;
 	size_t i;
 
 	for (i = 0; i < COUNT(ignores); i++) {
 		memcpy(items, ignores[i].ignore, sizeof(ignores[i].ignore));
 		list = list_of(items);
+		buf_free(&out);
 		buf_init(&out, strlen(ignores[i].text));
 		v = canonicalise(
 		    ignores[i].text, strlen(ignores[i].text), &list, &out);
@@ -509,7 +527,6 @@ TEST(members_that_are_left_out)
 			fail_msg("%s: verdict %d", ignores[i].name, (int)v);
 		if (v == JSON_OK && strcmp(out.data, ignores[i].canonical) != 0)
 			fail_msg("%s: %s", ignores[i].name, out.data);
-		buf_free(&out);
 		list_free(&list);
 	}
 }
@@ -518,19 +535,16 @@ TEST(many_pointers_with_one_beginning)
 {
 	struct conf_list list = { calloc(LIMIT_CONF_LIST, sizeof(char *)),
 		LIMIT_CONF_LIST };
-	struct buf text, out;
 	size_t i;
 
-	buf_init(&text, 65536);
-	buf_init(&out, 65536);
-	assert_int_equal(buf_adds(&text, "{\"a\":{"), RC_OK);
+	put("{\"a\":{", 1);
 	for (i = 0; i < list.n; i++) {
 		assert_true(
 		    asprintf(&list.item[i], "/a/%zu", i * 37 % list.n) > 0);
 		assert_int_equal(
 		    buf_addf(&text, "\"%zu\":1,\"x%zu\":2,", i, i), RC_OK);
 	}
-	assert_int_equal(buf_adds(&text, "\"x\":3}}"), RC_OK);
+	put("\"x\":3}}", 1);
 	assert_int_equal(
 	    canonicalise(text.data, text.len, &list, &out), JSON_OK);
 	assert_memory_equal(out.data, "{\"a\":{\"x\":3,\"x0\":2,", 19);
@@ -541,8 +555,6 @@ TEST(many_pointers_with_one_beginning)
 		assert_non_null(strstr(out.data, text.data));
 	}
 	list_free(&list);
-	buf_free(&text);
-	buf_free(&out);
 }
 
 static const struct {
@@ -576,72 +588,55 @@ TEST(pointers_that_are_valid)
 
 TEST(output_without_room_fails)
 {
-	static const char text[] = "{\"b\":[1.25,\"x\\u0000\",true,{}],\"a\":[]"
-				   ",\"c\":1e9999999999999999999}";
-	struct buf out;
 	size_t max, need;
 
-	buf_init(&out, sizeof(text));
-	assert_int_equal(
-	    canonicalise(text, sizeof(text) - 1, &nothing, &out), JSON_OK);
+	put("{\"b\":[1.25,\"x\\u0000\",true,{}],\"a\":[],"
+	    "\"c\":1e9999999999999999999}",
+	    1);
+	gives(JSON_OK);
 	need = out.len;
-	buf_free(&out);
 	for (max = 1; max <= need; max++) {
+		buf_free(&out);
 		buf_init(&out, max);
 		assert_int_equal(buf_addc(&out, '#'), RC_OK);
 		assert_int_equal(
-		    canonicalise(text, sizeof(text) - 1, &nothing, &out),
+		    canonicalise(text.data, text.len, &nothing, &out),
 		    JSON_NO_MEMORY);
 		assert_string_equal(out.data, "#");
-		buf_free(&out);
 	}
 }
 
 /* With n * n steps each of these would take hours. */
 TEST(large_texts_take_no_quadratic_time)
 {
-	const size_t n = 200000;
-	struct buf text, out;
-	size_t i, start;
-
-	buf_init(&text, 32 << 20);
-	buf_init(&out, 32 << 20);
+	const int n = 200000;
+	const size_t start = sizeof("{\"common/beginning/000000\":1,") - 1;
 
 	/* Members in an order that is neither the right one nor its reverse,
 	 * with a long common beginning. */
-	for (i = 0; i < n; i++)
+	for (int i = 0; i < n; i++)
 		assert_int_equal(
 		    buf_addf(&text, "%c\"common/beginning/%06zu\":1",
-			i == 0 ? '{' : ',', i * 7919 % n),
+			i == 0 ? '{' : ',', (size_t)i * 7919 % (size_t)n),
 		    RC_OK);
-	assert_int_equal(buf_addc(&text, '}'), RC_OK);
-	assert_int_equal(
-	    canonicalise(text.data, text.len, &nothing, &out), JSON_OK);
+	put("}", 1);
+	gives(JSON_OK);
 	assert_int_equal(out.len, text.len);
-	start = sizeof("{\"common/beginning/000000\":1,") - 1;
 	assert_memory_equal(
 	    out.data + start, "\"common/beginning/000001\":1,", start - 1);
 
 	/* A duplicate among them, as far apart as can be. */
 	buf_truncate(&text, text.len - 1);
-	assert_int_equal(
-	    buf_adds(&text, ",\"common/beginning/000000\":1}"), RC_OK);
-	assert_int_equal(
-	    canonicalise(text.data, text.len, &nothing, &out), JSON_NOT_IJSON);
+	put(",\"common/beginning/000000\":1}", 1);
+	gives(JSON_NOT_IJSON);
 
 	/* Numbers of many digits. */
 	buf_clear(&text);
-	buf_clear(&out);
-	for (i = 0; i < n; i++)
-		assert_int_equal(buf_addc(&text, "1230000"[i % 7]), RC_OK);
-	assert_int_equal(buf_adds(&text, "e-"), RC_OK);
-	for (i = 0; i < n; i++)
-		assert_int_equal(buf_addc(&text, '9'), RC_OK);
-	assert_int_equal(
-	    canonicalise(text.data, text.len, &nothing, &out), JSON_OK);
+	put("1230000", n / 7);
+	put("e-", 1);
+	put("9", n);
+	gives(JSON_OK);
 	assert_true(out.len <= text.len);
-	buf_free(&text);
-	buf_free(&out);
 }
 
 /* Characters in the order of RFC 8785, section 3.2.3, as a text has them. */
@@ -654,90 +649,62 @@ static const char *const characters[] = { "\\u0001", "\\n", "\\u001f", "!",
 /* Appends an object with all names of up to three of these characters, in
  * order, or all mixed up. */
 static void
-add_all_names(struct buf *text, bool mixed)
+put_all_names(bool mixed)
 {
 	const size_t radix = NCHARACTERS + 1, n = radix * radix * radix;
 	bool first = true;
 	size_t i, k, d;
 
-	assert_int_equal(buf_addc(text, '{'), RC_OK);
+	put("{", 1);
 	for (i = 0; i < n; i++) {
 		k = mixed ? i * 1009 % n : i;
 		/* Behind the end of a name there is nothing. */
 		if ((k % radix != 0 && k / radix % radix == 0) ||
 		    (k / radix % radix != 0 && k / radix / radix == 0))
 			continue;
-		assert_int_equal(buf_adds(text, first ? "\"" : ",\""), RC_OK);
+		put(first ? "\"" : ",\"", 1);
 		first = false;
 		for (d = radix * radix; d > 0; d /= radix)
 			if (k / d % radix != 0)
-				assert_int_equal(
-				    buf_adds(
-					text, characters[k / d % radix - 1]),
-				    RC_OK);
-		assert_int_equal(buf_adds(text, "\":0"), RC_OK);
+				put(characters[k / d % radix - 1], 1);
+		put("\":0", 1);
 	}
-	assert_int_equal(buf_addc(text, '}'), RC_OK);
+	put("}", 1);
 }
 
 TEST(many_names_are_sorted_as_few_are)
 {
-	struct buf sorted, mixed, out;
+	char *sorted;
 
-	buf_init(&sorted, 1 << 20);
-	buf_init(&mixed, 1 << 20);
-	buf_init(&out, 1 << 20);
-	add_all_names(&sorted, false);
-	add_all_names(&mixed, true);
-	assert_int_equal(
-	    canonicalise(mixed.data, mixed.len, &nothing, &out), JSON_OK);
-	assert_string_equal(out.data, sorted.data);
-	buf_free(&sorted);
-	buf_free(&mixed);
-	buf_free(&out);
+	put_all_names(false);
+	sorted = strdup(text.data);
+	buf_clear(&text);
+	put_all_names(true);
+	gives(JSON_OK);
+	assert_string_equal(out.data, sorted);
+	free(sorted);
 }
 
 TEST(text_that_is_too_long_is_not_compared)
 {
-	struct buf text, out;
-	size_t i;
-
-	buf_init(&text, LIMIT_JSON + 1);
-	buf_init(&out, LIMIT_JSON + 1);
-	assert_int_equal(buf_addc(&text, '"'), RC_OK);
-	for (i = 0; i < LIMIT_JSON - 2; i++)
-		assert_int_equal(buf_addc(&text, 'x'), RC_OK);
-	assert_int_equal(buf_addc(&text, '"'), RC_OK);
-	assert_int_equal(
-	    canonicalise(text.data, text.len, &nothing, &out), JSON_OK);
+	put("\"", 1);
+	put("x", LIMIT_JSON - 2);
+	put("\"", 1);
+	gives(JSON_OK);
 	assert_int_equal(out.len, LIMIT_JSON);
 	assert_true(json_cost(LIMIT_JSON) <= LIMIT_JSON_MEMORY);
-	buf_clear(&out);
-	assert_int_equal(buf_addc(&text, ' '), RC_OK);
-	assert_int_equal(
-	    canonicalise(text.data, text.len, &nothing, &out), JSON_NOT_IJSON);
+	put(" ", 1);
+	gives(JSON_NOT_IJSON);
 	assert_int_equal(json_cost(text.len), 0);
-	buf_free(&text);
-	buf_free(&out);
 }
 
 TEST(members_out_of_order_at_every_level)
 {
-	struct buf text, out;
-	int i;
-
-	buf_init(&text, 1 << 20);
-	buf_init(&out, 1 << 20);
-	for (i = 0; i < LIMIT_JSON_DEPTH; i++)
-		assert_int_equal(buf_adds(&text, "{\"b\":"), RC_OK);
-	assert_int_equal(buf_adds(&text, "0"), RC_OK);
-	for (i = 0; i < LIMIT_JSON_DEPTH; i++)
-		assert_int_equal(buf_adds(&text, ",\"a\":1}"), RC_OK);
-	assert_int_equal(
-	    canonicalise(text.data, text.len, &nothing, &out), JSON_OK);
+	put("{\"b\":", LIMIT_JSON_DEPTH);
+	put("0", 1);
+	put(",\"a\":1}", LIMIT_JSON_DEPTH);
+	gives(JSON_OK);
 	assert_int_equal(out.len, text.len);
-	for (i = 0; i < LIMIT_JSON_DEPTH; i++)
+	for (int i = 0; i < LIMIT_JSON_DEPTH; i++)
 		assert_memory_equal(out.data + i * 11, "{\"a\":1,\"b\":", 11);
-	buf_free(&text);
-	buf_free(&out);
 }

@@ -8,17 +8,26 @@
 
 #include "response.h"
 
+/* The response of a case. */
+static struct response r;
+
+static int
+renew(UNUSED void **state)
+{
+	response_free(&r);
+	response_init(&r);
+	return 0;
+}
+
+AROUND_EACH(renew, renew)
+
 TEST(new_one_is_an_empty_200)
 {
-	struct response r;
-
-	response_init(&r);
 	assert_int_equal(r.status, 200);
 	assert_int_equal(r.kind, RESPONSE_DOCUMENT);
 	assert_string_equal(r.reason, "");
 	assert_int_equal(r.fields.len, 0);
 	assert_null(r.body);
-	response_free(&r);
 	response_free(NULL);
 }
 
@@ -46,12 +55,11 @@ TEST(lines_become_fields)
 		{ "A: b\r", NULL },
 		{ "\xe4: b", NULL },
 	};
-	struct response r;
 	enum rc rc;
 	size_t i;
 
 	for (i = 0; i < COUNT(rows); i++) {
-		response_init(&r);
+		(void)renew(NULL);
 		rc = response_add_lines(
 		    &r, rows[i].lines, strlen(rows[i].lines));
 		if (rows[i].fields == NULL)
@@ -60,11 +68,8 @@ TEST(lines_become_fields)
 			assert_int_equal(rc, RC_OK);
 			assert_string_equal(r.fields.data, rows[i].fields);
 		}
-		response_free(&r);
 	}
-	response_init(&r);
 	assert_int_equal(response_add_lines(&r, "A: \0", 4), RC_INVALID);
-	response_free(&r);
 }
 
 static const struct {
@@ -88,33 +93,28 @@ static const struct {
 
 TEST(what_may_be_added)
 {
-	struct response r;
 	size_t i;
 
 	for (i = 0; i < COUNT(adds); i++) {
-		response_init(&r);
+		(void)renew(NULL);
 		if (response_add(&r, adds[i].field, adds[i].value) !=
 		    adds[i].rc)
 			fail_msg("%s", adds[i].name);
 		assert_true((r.fields.len > 0) == (adds[i].rc == RC_OK));
-		response_free(&r);
 	}
 }
 
 TEST(fields_above_the_limit_are_refused)
 {
-	struct response r;
 	size_t len = 0;
 	enum rc rc;
 
-	response_init(&r);
 	while ((rc = response_add(&r, "X-Name", "some value")) == RC_OK)
 		len = r.fields.len;
 	assert_int_equal(rc, RC_LIMIT);
 	assert_int_equal(r.fields.len, len);
 	assert_true(len <= LIMIT_HEAD + LIMIT_OWN_FIELDS);
 	assert_true(len > LIMIT_HEAD + LIMIT_OWN_FIELDS - 20);
-	response_free(&r);
 }
 
 static void
@@ -128,11 +128,9 @@ assert_field(const struct field *f, const char *name, const char *value)
 
 TEST(walk_keeps_order_and_repeats)
 {
-	struct response r;
 	struct field f;
 	size_t pos = 0;
 
-	response_init(&r);
 	assert_int_equal(response_add(&r, "Set-Cookie", "a=1"), RC_OK);
 	assert_int_equal(response_add(&r, "Link", " \t<b>; c:d \t"), RC_OK);
 	assert_int_equal(response_add(&r, "Set-Cookie", "a=2"), RC_OK);
@@ -155,7 +153,6 @@ TEST(walk_keeps_order_and_repeats)
 	assert_false(response_field_is(&f, "Set-Cookie2"));
 	assert_false(response_field_is(&f, "Set-Cooki"));
 	assert_false(response_find(&r.fields, "Cookie", &f));
-	response_free(&r);
 }
 
 TEST(walk_ends_where_the_block_is_broken)
@@ -192,11 +189,10 @@ static const struct {
 TEST(removal_by_name)
 {
 	static const char *const names[] = { "Set-Cookie", "Date" };
-	struct response r;
 	size_t i;
 
 	for (i = 0; i < COUNT(removals); i++) {
-		response_init(&r);
+		(void)renew(NULL);
 		assert_int_equal(
 		    buf_adds(&r.fields, removals[i].before), RC_OK);
 		response_remove(&r, NULL, 0);
@@ -205,7 +201,6 @@ TEST(removal_by_name)
 		if (strcmp(r.fields.data, removals[i].after) != 0)
 			fail_msg("%s: %s", removals[i].name, r.fields.data);
 		assert_int_equal(r.fields.len, strlen(removals[i].after));
-		response_free(&r);
 	}
 }
 
@@ -235,16 +230,14 @@ static const struct {
 
 TEST(removal_of_hop_by_hop_fields)
 {
-	struct response r;
 	size_t i;
 
 	for (i = 0; i < COUNT(hops); i++) {
-		response_init(&r);
+		(void)renew(NULL);
 		assert_int_equal(buf_adds(&r.fields, hops[i].before), RC_OK);
 		response_remove_hop_by_hop(&r);
 		if (strcmp(r.fields.data, hops[i].after) != 0)
 			fail_msg("%s: %s", hops[i].name, r.fields.data);
-		response_free(&r);
 	}
 }
 
@@ -266,12 +259,11 @@ static const struct {
 
 TEST(head_for_the_web_server)
 {
-	struct response r;
 	struct buf out;
 	size_t i;
 
 	for (i = 0; i < COUNT(heads); i++) {
-		response_init(&r);
+		(void)renew(NULL);
 		buf_init(&out, 100);
 		r.kind = heads[i].kind;
 		r.status = heads[i].status;
@@ -281,17 +273,14 @@ TEST(head_for_the_web_server)
 		if (strcmp(out.data, heads[i].head) != 0)
 			fail_msg("%s: %s", heads[i].name, out.data);
 		buf_free(&out);
-		response_free(&r);
 	}
 }
 
 TEST(head_that_does_not_fit_leaves_nothing)
 {
-	struct response r;
 	struct buf out;
 	size_t max;
 
-	response_init(&r);
 	assert_int_equal(response_add(&r, "A", "1"), RC_OK);
 	for (max = 1; max < 23; max++) {
 		buf_init(&out, max);
@@ -300,7 +289,6 @@ TEST(head_that_does_not_fit_leaves_nothing)
 		assert_string_equal(out.data, "x");
 		buf_free(&out);
 	}
-	response_free(&r);
 }
 
 TEST(reasons_of_all_statuses)
