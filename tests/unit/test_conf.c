@@ -24,13 +24,53 @@
 #define MOST      (4095 * MIB)
 #endif
 
+/* The configuration of a case, and why one was refused. */
+static struct conf *conf;
+static struct conf_error err;
+
+static int
+unload(UNUSED void **state)
+{
+	conf_unref(conf);
+	conf = NULL;
+	return 0;
+}
+
+AROUND_EACH(NULL, unload)
+
+static void
+load(const char *text)
+{
+	(void)unload(NULL);
+	conf = conf_from(text);
+}
+
+static void
+load_default(void)
+{
+	conf = conf_default(&err);
+	assert_non_null(conf);
+}
+
+/* It is one that may not be used. */
+static void
+check_fails(const char *message)
+{
+	assert_false(conf_check(conf, &err));
+	assert_string_equal(err.text, message);
+}
+
+static void
+not_set(const char *option, const char *value, const char *message)
+{
+	assert_false(conf_set(conf, option, value, &err));
+	assert_string_equal(err.text, message);
+}
+
 static void
 refused_bytes(const char *text, size_t len, const char *message)
 {
-	struct conf_error err = { "" };
-	struct conf *conf = conf_parse("f", text, len, &err);
-
-	if (conf != NULL)
+	if (conf_parse("f", text, len, &err) != NULL)
 		fail_msg("\"%s\" is taken, should give \"%s\"", text, message);
 	if (strcmp(err.text, message) != 0)
 		fail_msg("\"%s\" gives \"%s\", should give \"%s\"", text,
@@ -191,15 +231,11 @@ builtin(const struct conf *c)
 
 TEST(defaults_hold_without_a_file)
 {
-	struct conf_error err;
-	struct conf *conf = conf_default(&err);
-
-	assert_non_null(conf);
+	load_default();
 	assert_null(conf->file);
 	assert_int_equal(conf->nroutes, 0);
 	builtin(conf);
 	assert_true(conf_check(conf, &err));
-	conf_unref(conf);
 }
 
 TEST(defaults_hold_where_a_file_says_nothing)
@@ -210,13 +246,11 @@ TEST(defaults_hold_where_a_file_says_nothing)
 		"[ server ] ; why\n" };
 
 	for (size_t i = 0; i < COUNT(texts); i++) {
-		struct conf *conf = conf_from(texts[i]);
-
+		load(texts[i]);
 		assert_string_equal(conf->file, "f");
 		builtin(conf);
 		for (size_t j = 0; j < conf->nroutes; j++)
 			builtin_route(&conf->routes[j]);
-		conf_unref(conf);
 	}
 }
 
@@ -509,41 +543,35 @@ static const struct good effect_good[] = {
 	{ "environment =", E(program.environment), T(LIST, "") },
 };
 
-/* A configuration of begin and the row's option. */
-static struct conf *
-conf_with(const char *begin, const struct good *row)
+/* Of begin and the row's option. */
+static void
+load_with(const char *begin, const struct good *row)
 {
 	char text[512];
 
 	(void)snprintf(text, sizeof(text), "%s\n%s\n", begin, row->text);
-	return conf_from(text);
+	load(text);
 }
 
 TEST(every_option_and_its_limits)
 {
-	struct conf *conf;
 	size_t i;
 
 	for (i = 0; i < COUNT(server_good); i++) {
-		conf = conf_with("[server]", &server_good[i]);
+		load_with("[server]", &server_good[i]);
 		member_is(conf, &server_good[i]);
-		conf_unref(conf);
 	}
 	for (i = 0; i < COUNT(effect_good); i++) {
-		conf =
-		    conf_with("[effect e]\nprogram = /bin/a", &effect_good[i]);
+		load_with("[effect e]\nprogram = /bin/a", &effect_good[i]);
 		member_is(&conf->effects[0], &effect_good[i]);
-		conf_unref(conf);
 	}
 	for (i = 0; i < COUNT(route_good); i++) {
-		conf = conf_with("[route /a]", &route_good[i]);
+		load_with("[route /a]", &route_good[i]);
 		member_is(&conf->routes[0], &route_good[i]);
 		builtin_route(&conf->defaults);
-		conf_unref(conf);
-		conf = conf_with("[route /a]\n[defaults]", &route_good[i]);
+		load_with("[route /a]\n[defaults]", &route_good[i]);
 		member_is(&conf->routes[0], &route_good[i]);
 		member_is(&conf->defaults, &route_good[i]);
-		conf_unref(conf);
 	}
 }
 
@@ -565,13 +593,12 @@ builtin_effect(const struct conf_effect *e)
 
 TEST(effects_are_sorted_by_name_and_take_no_defaults)
 {
-	struct conf *conf =
-	    conf_from("[effect web-hook]\nprogram = /bin/w 'a b'\n"
-		      "[defaults]\ntimeout = 1s\numask = 0\n"
-		      "[effect\t mail ] ; why\nprogram = /bin/m\n"
-		      "[effect Mail]\nprogram = /bin/n\n");
 	static const char *const names[] = { "Mail", "mail", "web-hook" };
 
+	load("[effect web-hook]\nprogram = /bin/w 'a b'\n"
+	     "[defaults]\ntimeout = 1s\numask = 0\n"
+	     "[effect\t mail ] ; why\nprogram = /bin/m\n"
+	     "[effect Mail]\nprogram = /bin/n\n");
 	assert_int_equal(conf->neffects, COUNT(names));
 	for (size_t i = 0; i < COUNT(names); i++) {
 		assert_string_equal(conf->effects[i].name, names[i]);
@@ -584,22 +611,19 @@ TEST(effects_are_sorted_by_name_and_take_no_defaults)
 	assert_int_equal(conf->effects[1].line, 6);
 	list_is(&conf->effects[0].program.argv, "/bin/n");
 	list_is(&conf->effects[2].program.argv, "/bin/w|a b");
-	conf_unref(conf);
 }
 
 TEST(effects_above_the_limit_are_refused)
 {
 	size_t n = 0, size = 16 * 1024;
 	char *text = malloc(size);
-	struct conf *conf;
 
 	assert_non_null(text);
 	for (int i = 1; i <= 256; i++)
 		n += (size_t)snprintf(
 		    text + n, size - n, "[effect e%d]\nprogram = /bin/a\n", i);
-	conf = conf_from(text);
+	load(text);
 	assert_int_equal(conf->neffects, 256);
-	conf_unref(conf);
 	(void)snprintf(text + n, size - n, "[effect x]\n");
 	refused(text, "f:513: more than 256 effects");
 	free(text);
@@ -1150,33 +1174,27 @@ line_of(size_t n)
 TEST(a_line_may_have_4096_bytes)
 {
 	char comment[5000];
-	struct conf *conf;
 
-	conf = conf_from(line_of(4096));
+	load(line_of(4096));
 	assert_int_equal(strlen(conf->database), 4096 - strlen("database = "));
-	conf_unref(conf);
 	refused(line_of(4097), "f:2: line too long (at most 4096 bytes)");
 
 	/* A comment is no part of the line. */
 	memset(comment, ';', sizeof(comment));
 	memcpy(comment, "[server]\nworkers = 2 ", 21);
 	comment[sizeof(comment) - 1] = '\0';
-	conf = conf_from(comment);
+	load(comment);
 	assert_int_equal(conf->workers, 2);
-	conf_unref(conf);
 }
 
 TEST(file_above_the_limit_is_refused)
 {
 	size_t n = 1024 * 1024;
 	char *text = malloc(n + 1);
-	struct conf_error err;
-	struct conf *conf;
 
 	assert_non_null(text);
 	memset(text, '\n', n + 1);
 	assert_non_null(conf = conf_parse("f", text, n, &err));
-	conf_unref(conf);
 	refused_bytes(text, n + 1, "f: larger than 1048576 bytes");
 	free(text);
 }
@@ -1185,16 +1203,14 @@ TEST(routes_above_the_limit_are_refused)
 {
 	size_t n = 0, size = 32 * 1024;
 	char *text = malloc(size);
-	struct conf *conf;
 
 	assert_non_null(text);
 	for (int i = 1; i <= 1024; i++)
 		n += (size_t)snprintf(text + n, size - n, "[route /%d]\n", i);
-	conf = conf_from(text);
+	load(text);
 	assert_int_equal(conf->nroutes, 1024);
 	assert_string_equal(conf->routes[0].path, "/1000");
 	assert_string_equal(conf->routes[1023].path, "/9");
-	conf_unref(conf);
 	(void)snprintf(text + n, size - n, "[route /x]\n");
 	refused(text, "f:1025: more than 1024 routes");
 	free(text);
@@ -1202,16 +1218,15 @@ TEST(routes_above_the_limit_are_refused)
 
 TEST(lines_as_people_write_them)
 {
-	struct conf *conf = conf_from("\xef\xbb\xbf# c\r\n"
-				      "[server]\t; c\r\n"
-				      "  workers=3 # c\r\n"
-				      "\tdatabase\t=\t/a;b#c=d:e\t;c\r\n"
-				      "    # indented ; comment\r\n"
-				      "\n"
-				      " [route /My Path/] # c\n"
-				      "   key = required\n"
-				      "timeout = 5s\r");
-
+	load("\xef\xbb\xbf# c\r\n"
+	     "[server]\t; c\r\n"
+	     "  workers=3 # c\r\n"
+	     "\tdatabase\t=\t/a;b#c=d:e\t;c\r\n"
+	     "    # indented ; comment\r\n"
+	     "\n"
+	     " [route /My Path/] # c\n"
+	     "   key = required\n"
+	     "timeout = 5s\r");
 	assert_int_equal(conf->workers, 3);
 	assert_string_equal(conf->database, "/a;b#c=d:e");
 	assert_int_equal(conf->nroutes, 1);
@@ -1219,16 +1234,14 @@ TEST(lines_as_people_write_them)
 	assert_int_equal(conf->routes[0].line, 7);
 	assert_int_equal(conf->routes[0].key, CONF_KEY_REQUIRED);
 	assert_int_equal(conf->routes[0].handler.timeout, 5000);
-	conf_unref(conf);
 }
 
 TEST(lines_of_options_are_kept)
 {
-	struct conf *conf = conf_from("[server]\nsocket = /s\nallow_peers = a\n"
-				      "socket_user = b\nsocket_group = c\n"
-				      "[route /a]\nuser = d\n"
-				      "[defaults]\nuser = e\ngroup = f\n");
-
+	load("[server]\nsocket = /s\nallow_peers = a\n"
+	     "socket_user = b\nsocket_group = c\n"
+	     "[route /a]\nuser = d\n"
+	     "[defaults]\nuser = e\ngroup = f\n");
 	assert_int_equal(conf->socket_line, 2);
 	assert_int_equal(conf->allow_peers_line, 3);
 	assert_int_equal(conf->socket_user_line, 4);
@@ -1239,20 +1252,18 @@ TEST(lines_of_options_are_kept)
 	assert_string_equal(conf->routes[0].handler.group, "f");
 	assert_int_equal(conf->routes[0].handler.group_line, 10);
 	assert_int_equal(conf->defaults.handler.user_line, 9);
-	conf_unref(conf);
 }
 
 TEST(routes_take_defaults_in_any_order_and_are_sorted)
 {
-	struct conf *conf =
-	    conf_from("[route /a]\nkey = ignore\nrelease =\n"
-		      "[route /a/bb]\ntimeout = 1s\n"
-		      "[defaults]\nkey = required\numask = 022\n"
-		      "release = 500\n"
-		      "[route /a/aa]\nscope = none\numask = 0\n"
-		      "[route /]\n");
 	static const char *const paths[] = { "/a/aa", "/a/bb", "/a", "/" };
 
+	load("[route /a]\nkey = ignore\nrelease =\n"
+	     "[route /a/bb]\ntimeout = 1s\n"
+	     "[defaults]\nkey = required\numask = 022\n"
+	     "release = 500\n"
+	     "[route /a/aa]\nscope = none\numask = 0\n"
+	     "[route /]\n");
 	assert_int_equal(conf->nroutes, COUNT(paths));
 	for (size_t i = 0; i < COUNT(paths); i++)
 		assert_string_equal(conf->routes[i].path, paths[i]);
@@ -1268,7 +1279,6 @@ TEST(routes_take_defaults_in_any_order_and_are_sorted)
 	assert_int_equal(conf->routes[3].handler.timeout, 60000);
 	assert_string_equal(conf->defaults.path, "");
 	assert_int_equal(conf->defaults.handler.umask, 022);
-	conf_unref(conf);
 }
 
 TEST(an_application_has_statuses_of_its_own_unless_they_are_set)
@@ -1293,13 +1303,11 @@ TEST(an_application_has_statuses_of_its_own_unless_they_are_set)
 		{ "[route /a]\nhandler = /a\nprotocol = fastcgi", "502 504",
 		    "401 407-408 425 429 500-599" },
 	};
-	struct conf *conf;
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		conf = conf_from(rows[i].text);
+		load(rows[i].text);
 		statuses_are(&conf->routes[0].ambiguous, rows[i].ambiguous);
 		statuses_are(&conf->routes[0].release, rows[i].release);
-		conf_unref(conf);
 	}
 }
 
@@ -1327,24 +1335,19 @@ TEST(processes_that_stay_need_a_program)
 		  "protocol = cgi",
 		    0 },
 	};
-	struct conf_error err;
-	struct conf *conf;
 	char expected[256];
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		conf = conf_from(rows[i].text);
+		load(rows[i].text);
 		if (rows[i].line == 0) {
 			assert_true(conf_check(conf, &err));
-			conf_unref(conf);
 			continue;
 		}
 		(void)snprintf(expected, sizeof(expected),
 		    "f:%u: protocol = fastcgi needs a handler: the program "
 		    "whose processes stay",
 		    rows[i].line);
-		assert_false(conf_check(conf, &err));
-		assert_string_equal(err.text, expected);
-		conf_unref(conf);
+		check_fails(expected);
 	}
 }
 
@@ -1373,8 +1376,9 @@ TEST(programs_are_the_same_by_all_that_their_processes_have)
 		{ ROUTE "max_requests = 1", false },
 		{ ROUTE "on_crash = resume", false },
 	};
-	struct conf *conf = conf_from(ROUTE), *other;
+	struct conf *other;
 
+	load(ROUTE);
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		other = conf_from(rows[i].text);
 		if (conf_program_same(&conf->routes[0].handler,
@@ -1382,30 +1386,27 @@ TEST(programs_are_the_same_by_all_that_their_processes_have)
 			fail_msg("%s", rows[i].text);
 		conf_unref(other);
 	}
-	conf_unref(conf);
 }
 
 TEST(status_outside_of_100_to_599_is_in_no_set)
 {
-	struct conf *conf =
-	    conf_from("[defaults]\nrelease = 1xx 2xx 3xx 4xx 5xx");
-
+	load("[defaults]\nrelease = 1xx 2xx 3xx 4xx 5xx");
 	assert_true(conf_status_in(&conf->defaults.release, 100));
 	assert_true(conf_status_in(&conf->defaults.release, 599));
 	assert_false(conf_status_in(&conf->defaults.release, 99));
 	assert_false(conf_status_in(&conf->defaults.release, 600));
 	assert_false(conf_status_in(&conf->defaults.release, 0));
 	assert_false(conf_status_in(&conf->defaults.release, -1));
-	conf_unref(conf);
 }
 
 TEST(key_from_has_sources_in_their_order)
 {
-	struct conf *conf = conf_from("[route /a]\nkey_from = header:X-A, "
-				      "query:b%2Bc%2c%20d+form:100%25%41 "
-				      "json:/a~1b/0 cookie:sid\n");
-	const struct conf_key_from *from = &conf->routes[0].key_from;
+	const struct conf_key_from *from;
 
+	load("[route /a]\nkey_from = header:X-A, "
+	     "query:b%2Bc%2c%20d+form:100%25%41 "
+	     "json:/a~1b/0 cookie:sid\n");
+	from = &conf->routes[0].key_from;
 	assert_int_equal(from->n, 4);
 	assert_int_equal(from->item[0].n, 1);
 	assert_int_equal(from->item[0].part[0].kind, CONF_FROM_HEADER);
@@ -1424,31 +1425,37 @@ TEST(key_from_has_sources_in_their_order)
 	assert_string_equal(from->item[3].part[0].name, "sid");
 	assert_true(conf->routes[0].handler.form_key);
 	assert_false(conf->defaults.handler.form_key);
-	conf_unref(conf);
+}
+
+static const struct conf_route *
+route_of(const char *path)
+{
+	for (size_t i = 0; i < conf->nroutes; i++)
+		if (strcmp(conf->routes[i].path, path) == 0)
+			return &conf->routes[i];
+	fail_msg("no route %s", path);
+	return NULL;
 }
 
 TEST(route_wins_over_preset_and_preset_over_defaults)
 {
-	struct conf *conf =
-	    conf_from("[defaults]\nconcurrent = accept\nreplay_drop = X-D\n"
-		      "key = required\n"
-		      "[server]\nstatus_path = /s\n"
-		      "[route /form]\nreplay_drop = X-R\npreset = form\n"
-		      "[route /hook]\npreset = webhook\nkey_from = json:/id\n"
-		      "release = 503\n"
-		      "[route /other]\n");
-	const struct conf_route *form = &conf->routes[1],
-				*hook = &conf->routes[2],
-				*other = &conf->routes[0];
+	const struct conf_route *form, *hook, *other;
 
-	assert_string_equal(form->path, "/form");
+	load("[defaults]\nconcurrent = accept\nreplay_drop = X-D\n"
+	     "key = required\n"
+	     "[server]\nstatus_path = /s\n"
+	     "[route /form]\nreplay_drop = X-R\npreset = form\n"
+	     "[route /hook]\npreset = webhook\nkey_from = json:/id\n"
+	     "release = 503\n"
+	     "[route /other]\n");
+	form = route_of("/form");
 	sources_are(&form->key_from,
 	    "header:Idempotency-Key|form:once_key|query:once_key");
 	assert_int_equal(form->concurrent, CONF_CONCURRENT_WAIT);
 	list_is(&form->replay_drop, "X-R");
 	assert_int_equal(form->key, CONF_KEY_REQUIRED);
 
-	assert_string_equal(hook->path, "/hook");
+	hook = route_of("/hook");
 	sources_are(&hook->key_from, "json:/id");
 	list_is(&hook->methods, "POST");
 	assert_int_equal(hook->key, CONF_KEY_REQUIRED);
@@ -1456,108 +1463,92 @@ TEST(route_wins_over_preset_and_preset_over_defaults)
 	assert_int_equal(hook->fingerprint, CONF_FINGERPRINT_NONE);
 	assert_int_equal(hook->concurrent, CONF_CONCURRENT_ACCEPT);
 
+	other = route_of("/other");
 	assert_int_equal(other->preset, 1U << CONF_PRESET_NONE);
 	list_is(&other->replay_drop, "X-D");
-	conf_unref(conf);
 
-	conf = conf_from("[route /hook]\npreset = webhook\n"
-			 "[defaults]\nkey_from = header:X-Id\n");
+	load("[route /hook]\npreset = webhook\n"
+	     "[defaults]\nkey_from = header:X-Id\n");
 	sources_are(&conf->routes[0].key_from, "header:X-Id");
 	statuses_are(
 	    &conf->routes[0].release, "400-401 403 407-408 425 429 500-599");
-	conf_unref(conf);
 
-	conf =
-	    conf_from("[defaults]\npreset = form\n[route /a]\nkey = ignore\n");
+	load("[defaults]\npreset = form\n[route /a]\nkey = ignore\n");
 	assert_int_equal(conf->routes[0].concurrent, CONF_CONCURRENT_WAIT);
 	list_is(&conf->routes[0].replay_drop, "Date");
-	conf_unref(conf);
 }
 
 TEST(presets_of_a_route_and_of_the_defaults)
 {
-	struct conf *conf = conf_from(
-	    "[defaults]\npreset = php-fpm\nhandler = unix:/f\n"
-	    "environment = LANG=C\n"
-	    "[route /hook1]\npreset = webhook php-fpm\nkey_from = json:/id\n"
-	    "outcome = status\n"
-	    "[route /form2]\nenvironment = TZ\n"
-	    "[route /cgi]\npreset = php-cgi\n"
-	    "[route /no]\npreset = none\n");
-	const struct conf_route *form = &conf->routes[0],
-				*hook = &conf->routes[1],
-				*cgi = &conf->routes[2], *none;
+	const struct conf_route *form, *hook, *cgi, *none;
 
-	none = &conf->routes[3];
-	assert_string_equal(none->path, "/no");
+	load("[defaults]\npreset = php-fpm\nhandler = unix:/f\n"
+	     "environment = LANG=C\n"
+	     "[route /hook1]\npreset = webhook php-fpm\nkey_from = json:/id\n"
+	     "outcome = status\n"
+	     "[route /form2]\nenvironment = TZ\n"
+	     "[route /cgi]\npreset = php-cgi\n"
+	     "[route /no]\npreset = none\n");
+	none = route_of("/no");
 	assert_int_equal(none->outcome, CONF_OUTCOME_STATUS);
 	assert_false(none->handler.php_prepend);
 	statuses_are(&none->ambiguous, "500-502 504-599");
 
-	assert_string_equal(form->path, "/form2");
+	form = route_of("/form2");
 	assert_int_equal(form->outcome, CONF_OUTCOME_EXPLICIT);
 	assert_true(form->handler.php_prepend);
 	statuses_are(&form->ambiguous, "502 504");
 	list_is(&form->handler.environment, "TZ");
 
-	assert_string_equal(hook->path, "/hook1");
+	hook = route_of("/hook1");
 	assert_int_equal(hook->outcome, CONF_OUTCOME_STATUS);
 	assert_true(hook->handler.php_prepend);
 	assert_int_equal(hook->on_crash, CONF_CRASH_UNKNOWN);
 	assert_int_equal(hook->exit_status, CONF_EXIT_RELEASE);
 	statuses_are(&hook->ambiguous, "");
 
-	assert_string_equal(cgi->path, "/cgi");
+	cgi = route_of("/cgi");
 	list_is(&cgi->handler.argv, "/usr/bin/php-cgi");
 	list_is(&cgi->handler.environment, "LANG=C|REDIRECT_STATUS=200");
 	assert_int_equal(cgi->outcome, CONF_OUTCOME_STATUS);
 	assert_false(cgi->handler.php_prepend);
 	statuses_are(&cgi->ambiguous, "502 504");
-	conf_unref(conf);
 
-	conf = conf_from("[route /a]\npreset = php-cgi\n"
-			 "environment = REDIRECT_STATUS=302\n"
-			 "handler = /opt/php\n");
+	load("[route /a]\npreset = php-cgi\n"
+	     "environment = REDIRECT_STATUS=302\n"
+	     "handler = /opt/php\n");
 	list_is(&conf->routes[0].handler.environment, "REDIRECT_STATUS=302");
 	list_is(&conf->routes[0].handler.argv, "/opt/php");
-	conf_unref(conf);
 
-	conf = conf_from("[route /a]\npreset = webhook\nkey_from = query:a\n"
-			 "handler = /bin/a\n"
-			 "[route /b]\npreset = webhook\nkey_from = query:a\n"
-			 "handler = tcp:a:1\n"
-			 "[route /c]\nexit_status = ignore\n"
-			 "preset = php-cgi webhook\nkey_from = query:a\n");
+	load("[route /a]\npreset = webhook\nkey_from = query:a\n"
+	     "handler = /bin/a\n"
+	     "[route /b]\npreset = webhook\nkey_from = query:a\n"
+	     "handler = tcp:a:1\n"
+	     "[route /c]\nexit_status = ignore\n"
+	     "preset = php-cgi webhook\nkey_from = query:a\n");
 	assert_int_equal(conf->routes[0].on_crash, CONF_CRASH_RESUME);
 	assert_int_equal(conf->routes[1].on_crash, CONF_CRASH_UNKNOWN);
 	statuses_are(
 	    &conf->routes[1].release, "400-401 403 407-408 425 429 500-599");
 	assert_int_equal(conf->routes[2].exit_status, CONF_EXIT_IGNORE);
-	conf_unref(conf);
 }
 
 TEST(php_fpm_needs_an_address)
 {
-	struct conf *conf = conf_from("[route /a]\npreset = php-fpm\n");
-	struct conf_error err;
-
-	assert_false(conf_check(conf, &err));
-	assert_string_equal(err.text,
+	load("[route /a]\npreset = php-fpm\n");
+	check_fails(
 	    "f:2: preset = php-fpm needs a handler: the address of php-fpm, "
 	    "such as unix:/run/php/php8.2-fpm.sock");
-	conf_unref(conf);
 }
 
 TEST(command_line_overrides_the_file)
 {
-	struct conf *conf =
-	    conf_from("[server]\nsocket = tcp:h:1\nworkers = 2\n"
-		      "allow_peers = root\n[route /a]\n"
-		      "handler = /bin/a\n");
 	char program[] = "/bin/b", arg[] = "x y";
 	char *argv[] = { program, arg, NULL };
-	struct conf_error err;
 
+	load("[server]\nsocket = tcp:h:1\nworkers = 2\n"
+	     "allow_peers = root\n[route /a]\n"
+	     "handler = /bin/a\n");
 	assert_false(conf_check(conf, &err));
 	assert_true(conf_set(conf, "socket", "/s", &err));
 	assert_string_equal(conf->socket, "unix:/s");
@@ -1571,7 +1562,6 @@ TEST(command_line_overrides_the_file)
 	program[0] = 'x';
 	list_is(&conf->routes[0].handler.argv, "/bin/b|x y");
 	list_is(&conf->defaults.handler.argv, "/bin/b|x y");
-	conf_unref(conf);
 }
 
 TEST(command_line_errors_name_the_option)
@@ -1590,81 +1580,59 @@ TEST(command_line_errors_name_the_option)
 	char *none[] = { NULL };
 	char program[] = "./pay";
 	char *relative[] = { program, NULL };
-	struct conf_error err;
-	struct conf *conf = conf_default(&err);
 
-	assert_non_null(conf);
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		assert_false(
-		    conf_set(conf, rows[i].option, rows[i].value, &err));
-		assert_string_equal(err.text, rows[i].message);
-	}
+	load_default();
+	for (size_t i = 0; i < COUNT(rows); i++)
+		not_set(rows[i].option, rows[i].value, rows[i].message);
 	assert_false(conf_set_handler(conf, none, &err));
 	assert_string_equal(err.text, "handler: " EMPTY);
 	assert_false(conf_set_handler(conf, relative, &err));
 	assert_string_equal(
 	    err.text, "handler: the program \"./pay\" is not an absolute path");
 	builtin(conf);
-	conf_unref(conf);
 }
 
 TEST(list_above_the_limit_is_refused)
 {
 	char value[8192];
-	struct conf_error err;
-	struct conf *conf = conf_default(&err);
 
-	assert_non_null(conf);
+	load_default();
 	for (size_t i = 0; i < 257 * 2; i += 2)
 		memcpy(value + i, "a,", 3);
-	assert_false(conf_set(conf, "allow_peers", value, &err));
-	assert_string_equal(err.text, "allow_peers: more than 256 items");
+	not_set("allow_peers", value, "allow_peers: more than 256 items");
 	value[256 * 2] = '\0';
 	assert_true(conf_set(conf, "allow_peers", value, &err));
 	assert_int_equal(conf->allow_peers.n, 256);
 	memset(value, 'a', sizeof(value));
 	value[4096] = '\0';
-	assert_false(conf_set(conf, "allow_peers", value, &err));
-	assert_string_equal(err.text, "allow_peers: an item is too long");
+	not_set("allow_peers", value, "allow_peers: an item is too long");
 	value[4095] = '\0';
 	assert_true(conf_set(conf, "allow_peers", value, &err));
-	conf_unref(conf);
 }
 
 TEST(paths_of_our_own_may_be_neighbours)
 {
-	struct conf *conf = conf_from("[server]\nadmin_path = /once/admin\n"
-				      "status_path = /once/adm\n"
-				      "[route /a]\nasync = prefer\n");
-
+	load("[server]\nadmin_path = /once/admin\n"
+	     "status_path = /once/adm\n"
+	     "[route /a]\nasync = prefer\n");
 	assert_string_equal(conf->status_path, "/once/adm");
 	assert_int_equal(conf->routes[0].async, CONF_ASYNC_PREFER);
-	conf_unref(conf);
 }
 
 TEST(allow_peers_with_a_tcp_socket_is_refused)
 {
-	struct conf *conf =
-	    conf_from("[server]\nallow_peers = root\nsocket = tcp:h:1\n");
-	struct conf_error err;
-
-	assert_false(conf_check(conf, &err));
-	assert_string_equal(err.text,
+	load("[server]\nallow_peers = root\nsocket = tcp:h:1\n");
+	check_fails(
 	    "f:2: allow_peers: needs a unix socket: a tcp peer has no user");
 	assert_true(conf_set(conf, "allow_peers", "root", &err));
-	assert_false(conf_check(conf, &err));
-	assert_string_equal(err.text,
-	    "allow_peers: needs a unix socket: a tcp peer has no user");
+	check_fails("allow_peers: needs a unix socket: a tcp peer has no user");
 	assert_true(conf_set(conf, "allow_peers", "", &err));
 	assert_true(conf_check(conf, &err));
-	conf_unref(conf);
 }
 
 TEST(long_texts_are_cut_not_overrun)
 {
 	char name[4096], value[4096];
-	struct conf_error err;
-	struct conf *conf;
 
 	memset(name, 'n', sizeof(name));
 	name[sizeof(name) - 1] = '\0';
@@ -1672,12 +1640,10 @@ TEST(long_texts_are_cut_not_overrun)
 	value[sizeof(value) - 1] = '\0';
 	assert_null(conf_parse(name, "[server]\nx", 10, &err));
 	assert_memory_equal(err.text + 160, ":2: expected", 12);
-	conf = conf_default(&err);
-	assert_non_null(conf);
+	load_default();
 	assert_false(conf_set(conf, "workers", value, &err));
 	assert_memory_equal(
 	    err.text + 10 + 200, "\" is out of range (1 to 1024)", 30);
-	conf_unref(conf);
 }
 
 TEST(any_route_that_shares_the_database_shares_it)
@@ -1697,23 +1663,19 @@ TEST(any_route_that_shares_the_database_shares_it)
 		  "[route /]\nshare_database = no\n",
 		    true },
 	};
-	struct conf *conf;
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		conf = conf_from(rows[i].text);
+		load(rows[i].text);
 		assert_int_equal(conf_shares_database(conf), rows[i].shares);
-		conf_unref(conf);
 	}
 }
 
 TEST(last_reference_frees)
 {
-	struct conf *conf = conf_from("[route /a]\nhandler = /a b c\n");
-
+	load("[route /a]\nhandler = /a b c\n");
 	assert_ptr_equal(conf_ref(conf), conf);
 	conf_unref(conf);
 	assert_string_equal(conf->routes[0].handler.argv.item[2], "c");
-	conf_unref(conf);
 	conf_unref(NULL);
 }
 
