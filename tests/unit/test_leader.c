@@ -130,9 +130,8 @@ expect(struct thread *t, int task, bool has_turn)
 static struct thread one, two, spare;
 
 static int
-setup(void **state)
+setup(UNUSED void **state)
 {
-	(void)state;
 	assert_int_equal(leader_open(&leader), RC_OK);
 	atomic_store(&enough, false);
 	begin(&one);
@@ -142,9 +141,8 @@ setup(void **state)
 }
 
 static int
-teardown(void **state)
+teardown(UNUSED void **state)
 {
-	(void)state;
 	end(&one);
 	end(&two);
 	end(&spare);

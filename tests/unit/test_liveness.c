@@ -20,9 +20,8 @@
 static char dir[64], database[96], lock[128];
 
 static int
-setup(void **state)
+setup(UNUSED void **state)
 {
-	(void)state;
 	log_set_level(LOG_ERROR + 1);
 	snprintf(dir, sizeof(dir), "/tmp/oncewrap-live-XXXXXX");
 	if (mkdtemp(dir) == NULL)
@@ -33,9 +32,8 @@ setup(void **state)
 }
 
 static int
-teardown(void **state)
+teardown(UNUSED void **state)
 {
-	(void)state;
 	unlink(lock);
 	return rmdir(dir);
 }

@@ -275,9 +275,8 @@ static char folder[] = "/tmp/test-log-XXXXXX";
 static char name[64], moved[64];
 
 static int
-make_folder(void **state)
+make_folder(UNUSED void **state)
 {
-	(void)state;
 	if (mkdtemp(folder) == NULL)
 		return -1;
 	snprintf(name, sizeof(name), "%s/log", folder);
@@ -286,9 +285,8 @@ make_folder(void **state)
 }
 
 static int
-remove_folder(void **state)
+remove_folder(UNUSED void **state)
 {
-	(void)state;
 	unlink(name);
 	unlink(moved);
 	return rmdir(folder);

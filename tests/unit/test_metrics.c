@@ -121,18 +121,6 @@ TEST(families_stand_together_with_help_and_type)
 	free(text);
 }
 
-TEST(a_process_without_requests_shows_the_stores_gauges_alone)
-{
-	char *text = text_of(true);
-
-	assert_non_null(strstr(text, "\noncewrap_keys{state=\"unknown\"} "));
-	assert_non_null(strstr(text, "\noncewrap_oldest_unknown_seconds "));
-	assert_null(strstr(text, "_total"));
-	assert_null(strstr(text, "workers_busy"));
-	assert_null(strstr(text, "handler_seconds"));
-	free(text);
-}
-
 TEST(a_text_that_is_too_long_is_an_error)
 {
 	struct buf buf;
@@ -222,28 +210,6 @@ TEST(a_bucket_holds_what_is_not_above_its_bound)
 	}
 }
 
-TEST(a_route_is_counted_by_itself)
-{
-	struct metrics_route *pay = metrics_route("/pay");
-	const char *created =
-	    "oncewrap_reserve_total{route=\"/pay\",result=\"created\"}";
-	const char *sum = SECONDS "_sum{route=\"/pay\"}";
-	double all = value_of("oncewrap_reserve_total{result=\"created\"}");
-
-	assert_non_null(pay);
-	assert_true(is(created, 0));
-	metrics_count_route(pay, METRICS_RESERVE_CREATED);
-	metrics_observe_route(pay, METRICS_HANDLER_SECONDS, 250);
-	assert_true(is(created, 1));
-	assert_true(is(sum, 0.25));
-	assert_true(is(SECONDS "_bucket{route=\"/pay\",le=\"0.1\"}", 0));
-	assert_true(is(SECONDS "_bucket{route=\"/pay\",le=\"0.25\"}", 1));
-	assert_true(is("oncewrap_reserve_total{result=\"created\"}", all));
-	/* After a reload it is the same. */
-	assert_ptr_equal(metrics_route("/pay"), pay);
-	assert_true(is(created, 1));
-}
-
 TEST(a_path_is_written_so_that_no_label_is_there_twice)
 {
 	struct metrics_route *route = metrics_route("/a\"\\\n\xff\xc3\xa9\x7f");
@@ -313,26 +279,4 @@ TEST(nothing_is_lost_between_threads)
 		pthread_join(thread[i], NULL);
 	assert_true(is(created, before + THREADS * TIMES));
 	assert_true(is(commits, commits_before + THREADS * TIMES));
-}
-
-/* The last test: no more routes can be added after it. */
-TEST(labels_of_all_routes_are_bounded)
-{
-	char path[64];
-	struct metrics_route *route = NULL;
-	size_t n = 0;
-	char *text;
-
-	do {
-		snprintf(path, sizeof(path), "/route/%zu", n);
-		route = metrics_route(path);
-		for (int i = 0; route != NULL && i < 3; i++)
-			metrics_observe_route(
-			    route, METRICS_HANDLER_SECONDS, INT64_MAX / 4);
-	} while (route != NULL && n++ < 10000);
-	assert_in_range(n, 200, 400);
-	assert_non_null(metrics_route("/pay"));
-	text = text_of(false);
-	check_form(text);
-	free(text);
 }

@@ -900,20 +900,6 @@ TEST(head_gets_no_body)
 	expect_last(fd, HEAD_200);
 }
 
-TEST(local_redirect_has_no_status)
-{
-	struct answer a;
-	int fd = start_and_dial("");
-
-	ask(fd, false, "GET", "q");
-	answer_init(&a);
-	a.response.kind = RESPONSE_LOCAL_REDIRECT;
-	a.response.status = 200;
-	response_add(&a.response, "Location", "/other");
-	exchange_answer(next("q"), &a);
-	expect_last(fd, "Location: /other\r\n\r\n");
-}
-
 /* The peer does not read at first: the answer goes on without the worker, which
  * has the next request meanwhile. */
 TEST(slow_reader_gets_it_all)
@@ -983,46 +969,6 @@ TEST(unread_input_does_not_destroy_the_answer)
 }
 
 /* --- streams --- */
-
-TEST(stream_is_handed_on_as_it_is)
-{
-	char got[16];
-	struct exchange *x;
-	struct reply r;
-	int fd;
-
-	x = asked("", &fd, true, "HEAD");
-	assert_int_equal(exchange_write(x, "Status: 201\n\n", 13), RC_OK);
-	assert_true(get(fd, got, 8)); /* at once, not at the end */
-	assert_int_equal(got[5], 13);
-	assert_true(get(fd, got, 16));
-	assert_memory_equal(got, "Status: 201\n\n", 13);
-	assert_int_equal(exchange_write(x, "", 0), RC_OK);
-	assert_int_equal(exchange_write(x, bytes, 100000), RC_OK);
-	exchange_end(x, 3, false);
-	receive(fd, &r);
-	assert_true(r.ended);
-	assert_int_equal(r.app_status, 3);
-	assert_int_equal(r.out.len, 100000);
-	assert_memory_equal(r.out.data, bytes, 100000);
-	buf_free(&r.out);
-	round_trip(fd, true, "next");
-}
-
-TEST(broken_stream_has_no_end)
-{
-	struct reply r;
-	int fd;
-	struct exchange *x = asked("", &fd, true, "GET");
-
-	assert_int_equal(exchange_write(x, "half", 4), RC_OK);
-	exchange_end(x, 0, true);
-	receive(fd, &r);
-	assert_false(r.ended);
-	assert_string_equal(r.out.data, "half");
-	buf_free(&r.out);
-	expect_closed(fd);
-}
 
 TEST(stream_to_a_peer_that_does_not_read)
 {

@@ -206,9 +206,8 @@ CASE(an_end_that_cannot_be_recorded_is_recorded_later)
 }
 
 static int
-begin_group(void **state)
+begin_group(UNUSED void **state)
 {
-	(void)state;
 	vfs_install();
 	return run_init() == RC_OK ? 0 : -1;
 }

@@ -310,19 +310,17 @@ TEST(what_is_known_to_have_done_nothing)
 }
 
 static int
-setup(void **state)
+setup(UNUSED void **state)
 {
 	struct conf_error err;
 
-	(void)state;
 	conf = conf_default(&err);
 	return conf == NULL ? -1 : 0;
 }
 
 static int
-teardown(void **state)
+teardown(UNUSED void **state)
 {
-	(void)state;
 	conf_unref(conf);
 	return 0;
 }

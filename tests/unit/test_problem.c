@@ -537,23 +537,6 @@ TEST(a_template_without_values_gets_empty_ones)
 	assert_false(has_field("Content-Language"));
 }
 
-/* A page that repeats a long key is not sent without end. */
-TEST(a_template_that_gets_too_long_is_ours)
-{
-	static char key[4097], page[LIMIT_PROBLEM_PAGE];
-	struct problem p = { .code = PROBLEM_KEY_REUSED,
-		.key = key,
-		.page = { page, sizeof(page), "de" } };
-
-	memset(key, '"', sizeof(key) - 1);
-	for (size_t i = 0; i + 5 <= sizeof(page); i += 5)
-		memcpy(page + i, "@key@", 5);
-	make_page(&p);
-	assert_fact("Code", "key-reused");
-	assert_false(has_field("Content-Language"));
-	assert_field("Vary", "Accept");
-}
-
 /* As where the answer that a handler stored cannot be read. */
 TEST(a_request_that_ran_is_never_safe_with_a_new_key)
 {

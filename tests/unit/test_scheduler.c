@@ -250,11 +250,10 @@ CASE(nothing_is_stopped_twice)
 }
 
 static int
-begin_group(void **state)
+begin_group(UNUSED void **state)
 {
 	sigset_t set;
 
-	(void)state;
 	/* The last thread of a scheduler sends it to this process. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);

@@ -21,17 +21,15 @@
 static char dir[] = "/tmp/oncewrap-spool-XXXXXX";
 
 static int
-make_dir(void **state)
+make_dir(UNUSED void **state)
 {
-	(void)state;
 	log_set_level(LOG_ERROR + 1);
 	return mkdtemp(dir) == NULL || spool_setup(dir, UINT64_MAX) != RC_OK;
 }
 
 static int
-remove_dir(void **state)
+remove_dir(UNUSED void **state)
 {
-	(void)state;
 	return rmdir(dir); /* fails if anything is left there */
 }
 

@@ -262,43 +262,6 @@ TOPICS_TEST(what_is_right_is_taken)
 	}
 }
 
-/* Bodies of all sizes, where the store looks for them. */
-TOPICS_TEST(an_answer_comes_back_as_it_was_given)
-{
-	static const size_t lengths[] = { 0, 1, STORE_INLINE, STORE_INLINE + 1,
-		100000 };
-	unsigned char *body = malloc(100000);
-	struct store_lease lease;
-	sqlite3 *db = handler_open();
-	sqlite3_stmt *s;
-	size_t i, j;
-	char key[8];
-
-	assert_non_null(body);
-	for (i = 0; i < 100000; i++)
-		body[i] = byte_at(i);
-	for (i = 0; i < COUNT(lengths); i++)
-		for (j = 0; j < 2; j++) {
-			snprintf(key, sizeof(key), "%zu.%zu", i, j);
-			lease = reserve(key);
-			assert_int_equal(
-			    sqlite3_prepare_v2(
-				db, RESPONSE "201, ?2, ?3)", -1, &s, NULL),
-			    SQLITE_OK);
-			sqlite3_bind_text(
-			    s, 1, token_of(&lease), -1, SQLITE_TRANSIENT);
-			sqlite3_bind_text(
-			    s, 2, j == 0 ? "A: b\n" : "", -1, SQLITE_STATIC);
-			sqlite3_bind_blob(
-			    s, 3, body, (int)lengths[i], SQLITE_STATIC);
-			assert_int_equal(sqlite3_step(s), SQLITE_DONE);
-			sqlite3_finalize(s);
-			assert_true(answer_is(lease.id, lengths[i]));
-		}
-	free(body);
-	sqlite3_close(db);
-}
-
 TOPICS_TEST(each_effect_has_a_key_of_its_own)
 {
 	struct store_lease lease = reserve("k");
