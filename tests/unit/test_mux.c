@@ -479,23 +479,6 @@ TEST(request_arrives_whole)
 	expect_last(fd, HEAD_200 "done");
 }
 
-TEST(instances_differ)
-{
-	char seen[40][46];
-	int fd = start_and_dial("");
-
-	for (int i = 0; i < 40; i++) {
-		struct exchange *x;
-
-		ask(fd, true, "GET", "q");
-		x = next("q");
-		memcpy(seen[i], exchange_request(x)->instance, 46);
-		for (int j = 0; j < i; j++)
-			assert_string_not_equal(seen[i], seen[j]);
-		finish_request(x, fd);
-	}
-}
-
 /* --- bodies --- */
 
 #define GUARDED "[route /app]\nkey = required\nmax_request_body = 1K\n"
@@ -581,28 +564,6 @@ TEST(a_length_that_no_memory_has_is_too_large)
 	assert_int_equal(exchange_request(x)->body_state, want);
 	assert_int_equal(exchange_request(x)->body_len, 0);
 	finish_request(x, fd);
-}
-
-TEST(large_body_is_in_a_file)
-{
-	const size_t len = 5 << 20;
-	char *copy = malloc(len);
-	struct exchange *x;
-	const struct request *rq;
-	int fd = start_and_dial("");
-
-	post(fd, false, "q", "5242880", bytes, len);
-	x = next("q");
-	rq = exchange_request(x);
-	assert_int_equal(rq->body_state, BODY_WHOLE);
-	assert_int_equal(rq->body_len, len);
-	assert_memory_equal(rq->body, bytes, len);
-	assert_true(rq->body_fd != -1);
-	assert_int_equal(pread(rq->body_fd, copy, len, 0), len);
-	assert_memory_equal(copy, bytes, len);
-	free(copy);
-	answer_text(x, "");
-	expect_last(fd, HEAD_200);
 }
 
 TEST(body_that_has_no_place_is_drained)

@@ -68,14 +68,17 @@ static const struct {
 	{ "respond-async\x01", false },
 };
 
+static struct request
+request_of(const struct param *params, size_t n)
+{
+	return (struct request){ .params = params, .nparams = n };
+}
+
 static bool
 asks(const struct param *params, size_t n)
 {
-	struct request request;
+	const struct request request = request_of(params, n);
 
-	memset(&request, 0, sizeof(request));
-	request.params = params;
-	request.nparams = n;
 	return prefer_respond_async(&request);
 }
 
@@ -193,11 +196,8 @@ static const struct {
 static bool
 wants_html(const struct param *params, size_t n)
 {
-	struct request request;
+	const struct request request = request_of(params, n);
 
-	memset(&request, 0, sizeof(request));
-	request.params = params;
-	request.nparams = n;
 	return prefer_html(&request);
 }
 
@@ -275,46 +275,45 @@ static const struct {
 	{ "d\xc3\xa9", "" },
 };
 
+/* Of these fields the tags, with blanks between them. */
+static void
+languages_are(const struct param *params, size_t n, const char *expected)
+{
+	const struct request request = request_of(params, n);
+	struct prefer_languages got;
+	char tags[PREFER_LANGUAGES * (PREFER_TAG_LEN + 1) + 1] = "";
+
+	prefer_languages(&request, &got);
+	for (size_t i = 0; i < got.n; i++) {
+		strcat(tags, i > 0 ? " " : "");
+		strcat(tags, got.item[i].tag);
+	}
+	assert_string_equal(tags, expected);
+}
+
 TEST(languages_in_the_order_of_the_client)
 {
-	struct request request;
-	struct prefer_languages got;
-	char tags[PREFER_LANGUAGES * (PREFER_TAG_LEN + 1) + 1];
-
 	for (size_t i = 0; i < COUNT(languages); i++) {
 		const struct param params[] = {
 			{ "HTTP_ACCEPT", "es" },
 			{ "HTTP_ACCEPT_LANGUAGE", languages[i].field },
 		};
 
-		memset(&request, 0, sizeof(request));
-		request.params = params;
-		request.nparams = COUNT(params);
-		prefer_languages(&request, &got);
-		tags[0] = '\0';
-		for (size_t j = 0; j < got.n; j++) {
-			if (j > 0)
-				strcat(tags, " ");
-			strcat(tags, got.item[j].tag);
-		}
-		assert_string_equal(tags, languages[i].tags);
+		languages_are(params, COUNT(params), languages[i].tags);
 	}
 }
 
 TEST(lines_of_a_repeated_accept_language_are_one_list)
 {
-	static const struct param both[] = { { "HTTP_ACCEPT_LANGUAGE",
-						 "de;q=0.5" },
-		{ "HTTP_ACCEPT_LANGUAGE", "fr" } };
-	static const struct param bad[] = { { "HTTP_ACCEPT_LANGUAGE", "de" },
-		{ "HTTP_ACCEPT_LANGUAGE", "/" } };
-	struct request request = { .params = both, .nparams = 2 };
-	struct prefer_languages got;
+	static const struct param both[] = {
+		{ "HTTP_ACCEPT_LANGUAGE", "de;q=0.5" },
+		{ "HTTP_ACCEPT_LANGUAGE", "fr" },
+	};
+	static const struct param bad[] = {
+		{ "HTTP_ACCEPT_LANGUAGE", "de" },
+		{ "HTTP_ACCEPT_LANGUAGE", "/" },
+	};
 
-	prefer_languages(&request, &got);
-	assert_int_equal(got.n, 2);
-	assert_string_equal(got.item[0].tag, "fr");
-	request.params = bad;
-	prefer_languages(&request, &got);
-	assert_int_equal(got.n, 0);
+	languages_are(both, COUNT(both), "fr de");
+	languages_are(bad, COUNT(bad), "");
 }

@@ -185,40 +185,55 @@ TEST(guard_goes_by_the_places_configured)
 	}
 }
 
-TEST(what_is_below_admin_path_is_for_no_handler)
+TEST(what_is_below_paths_of_our_own_is_for_no_handler)
 {
+	enum { HANDLERS, ADMIN, STATUS };
 	static const struct {
 		const char *path;
-		bool admin;
+		int whose;
 	} rows[] = {
-		{ "/once", true },
-		{ "/once/", true },
-		{ "/once/metrics", true },
-		{ "/once/x/y", true },
-		{ "/oncewrap", false },
-		{ "/onc", false },
-		{ "/", false },
-		{ "/a/once", false },
+		{ "/once", ADMIN },
+		{ "/once/", ADMIN },
+		{ "/once/metrics", ADMIN },
+		{ "/once/x/y", ADMIN },
+		{ "/oncewrap", HANDLERS },
+		{ "/onc", HANDLERS },
+		{ "/", HANDLERS },
+		{ "/a/once", HANDLERS },
+		{ "/jobs", STATUS },
+		{ "/jobs/", STATUS },
+		{ "/jobs/0123/result", STATUS },
+		{ "/jobsite", HANDLERS },
 	};
-	struct conf *conf =
-	    conf_from("[server]\nadmin_path = /once/\n"
-		      "[defaults]\nmax_request_body = 7\n"
-		      "[route /once/metrics]\nkey = required\n");
-	struct request request = { .method = "POST", .query = "" };
+	static const struct {
+		const char *method;
+		uint64_t limit[3]; /* of a body, by whose path it is */
+	} methods[] = {
+		{ "POST", { LIMIT_SIZE, LIMIT_ADMIN_BODY, 0 } },
+		{ "PUT", { LIMIT_SIZE, 0, 0 } },
+	};
+	struct conf *conf = conf_from("[server]\nadmin_path = /once/\n"
+				      "status_path = /jobs/\n"
+				      "[defaults]\nmax_request_body = 7\n"
+				      "[route /once/metrics]\nkey = required\n"
+				      "[route /jobs/0123]\nkey = required\n");
 	struct conf_error err;
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		request.path = rows[i].path;
-		if (route_is_admin(conf, rows[i].path) != rows[i].admin)
-			fail_msg("%s", rows[i].path);
-		assert_int_equal(route_body_limit(conf,
-				     route_find(conf, rows[i].path), &request),
-		    rows[i].admin ? LIMIT_ADMIN_BODY : LIMIT_SIZE);
-		request.method = "PUT";
-		assert_int_equal(route_body_limit(conf,
-				     route_find(conf, rows[i].path), &request),
-		    rows[i].admin ? 0 : LIMIT_SIZE);
-		request.method = "POST";
+		const char *path = rows[i].path;
+
+		if (route_is_admin(conf, path) != (rows[i].whose == ADMIN) ||
+		    route_is_status(conf, path) != (rows[i].whose == STATUS))
+			fail_msg("%s", path);
+		for (size_t j = 0; j < COUNT(methods); j++) {
+			struct request request = { .path = path,
+				.method = methods[j].method,
+				.query = "" };
+
+			assert_int_equal(route_body_limit(conf,
+					     route_find(conf, path), &request),
+			    methods[j].limit[rows[i].whose]);
+		}
 	}
 	conf_unref(conf);
 	conf = conf_default(&err);
@@ -226,38 +241,6 @@ TEST(what_is_below_admin_path_is_for_no_handler)
 	assert_false(route_is_admin(conf, "/"));
 	assert_false(route_is_admin(conf, "/metrics"));
 	assert_false(route_is_status(conf, "/"));
-	conf_unref(conf);
-}
-
-TEST(what_is_below_status_path_is_for_no_handler)
-{
-	static const struct {
-		const char *path;
-		bool status;
-	} rows[] = {
-		{ "/jobs", true },
-		{ "/jobs/", true },
-		{ "/jobs/0123/result", true },
-		{ "/jobsite", false },
-		{ "/once", false },
-		{ "/", false },
-	};
-	struct conf *conf = conf_from("[server]\nadmin_path = /once\n"
-				      "status_path = /jobs/\n"
-				      "[route /jobs/0123]\nkey = required\n");
-	struct request request = { .method = "POST", .query = "" };
-
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		request.path = rows[i].path;
-		if (route_is_status(conf, rows[i].path) != rows[i].status)
-			fail_msg("%s", rows[i].path);
-		if (rows[i].status)
-			assert_int_equal(
-			    route_body_limit(
-				conf, route_find(conf, rows[i].path), &request),
-			    0);
-	}
-	assert_false(route_is_admin(conf, "/jobs"));
 	conf_unref(conf);
 }
 
