@@ -6,6 +6,7 @@
 #include "cases.h"
 
 #include "cginame.h"
+#include "out.h"
 
 static const struct {
 	const char *name;
@@ -75,26 +76,22 @@ static const struct {
 
 TEST(path_info_that_leads_out_of_script_name)
 {
-	struct buf out;
-
 	for (size_t i = 0; i < COUNT(climbs); i++) {
-		buf_init(&out, 1000);
+		out_new(1000);
 		if (cginame_path(climbs[i].script_name, climbs[i].path_info,
 			&out) != RC_INVALID)
 			fail_msg("%s and %s: %s", climbs[i].script_name,
 			    climbs[i].path_info, out.data);
 		assert_int_equal(out.len, 0);
-		buf_free(&out);
 	}
 }
 
 TEST(every_spelling_of_a_path)
 {
-	struct buf out;
 	size_t i;
 
 	for (i = 0; i < COUNT(paths); i++) {
-		buf_init(&out, 100);
+		out_new(100);
 		assert_int_equal(buf_adds(&out, "before"), RC_OK);
 		if (cginame_path(paths[i].script_name, paths[i].path_info,
 			&out) != RC_OK)
@@ -102,39 +99,34 @@ TEST(every_spelling_of_a_path)
 		if (strcmp(out.data, paths[i].path) != 0)
 			fail_msg("%s: %s", paths[i].name, out.data);
 		assert_int_equal(out.len, strlen(out.data));
-		buf_free(&out);
 	}
 }
 
 /* What a path was made from may not make another one. */
 TEST(resolved_path_stays_as_it_is)
 {
-	struct buf out, again;
+	struct buf again;
 	size_t i;
 
 	for (i = 0; i < COUNT(paths); i++) {
-		buf_init(&out, 100);
+		out_new(100);
 		buf_init(&again, 100);
 		assert_int_equal(
 		    cginame_path(paths[i].path, NULL, &out), RC_OK);
 		assert_string_equal(out.data, paths[i].path);
 		assert_int_equal(cginame_path(NULL, out.data, &again), RC_OK);
 		assert_string_equal(again.data, paths[i].path);
-		buf_free(&out);
 		buf_free(&again);
 	}
 }
 
 TEST(path_above_the_limit_is_refused)
 {
-	struct buf out;
-
-	buf_init(&out, 8);
+	out_new(8);
 	assert_int_equal(cginame_path("/1234", "567", &out), RC_LIMIT);
 	assert_int_equal(out.len, 0);
 	assert_int_equal(cginame_path("1234", "567", &out), RC_OK);
 	assert_string_equal(out.data, "/1234567");
-	buf_free(&out);
 }
 
 static const struct {
@@ -151,25 +143,25 @@ static const struct {
 
 TEST(names_of_variables)
 {
-	char out[64];
+	char got[64];
 	size_t i;
 
 	for (i = 0; i < COUNT(variables); i++) {
 		assert_int_equal(
-		    cginame_variable(variables[i].field, out, sizeof(out)),
+		    cginame_variable(variables[i].field, got, sizeof(got)),
 		    RC_OK);
-		if (strcmp(out, variables[i].variable) != 0)
-			fail_msg("%s: %s", variables[i].name, out);
+		if (strcmp(got, variables[i].variable) != 0)
+			fail_msg("%s: %s", variables[i].name, got);
 	}
 }
 
 TEST(variable_that_does_not_fit_is_refused)
 {
-	char out[7] = "before";
+	char got[7] = "before";
 
-	assert_int_equal(cginame_variable("ab", out, sizeof(out)), RC_LIMIT);
-	assert_string_equal(out, "");
-	assert_int_equal(cginame_variable("a", out, sizeof(out)), RC_OK);
-	assert_string_equal(out, "HTTP_A");
-	assert_int_equal(cginame_variable("a", out, 1), RC_LIMIT);
+	assert_int_equal(cginame_variable("ab", got, sizeof(got)), RC_LIMIT);
+	assert_string_equal(got, "");
+	assert_int_equal(cginame_variable("a", got, sizeof(got)), RC_OK);
+	assert_string_equal(got, "HTTP_A");
+	assert_int_equal(cginame_variable("a", got, 1), RC_LIMIT);
 }

@@ -9,6 +9,7 @@
 #include "conf_fixture.h"
 #include "fingerprint.h"
 #include "limit.h"
+#include "out.h"
 
 #define MAX_ITEMS 5
 
@@ -51,7 +52,6 @@ static const struct {
 TEST(fingerprint_spec_of_a_route)
 {
 	struct conf_route route;
-	struct buf out;
 	enum rc rc;
 	size_t i;
 
@@ -60,14 +60,13 @@ TEST(fingerprint_spec_of_a_route)
 		route.fingerprint = specs[i].how;
 		route.fingerprint_headers = list_of(specs[i].headers);
 		route.fingerprint_ignore = list_of(specs[i].ignore);
-		buf_init(&out, 1000);
+		out_new(1000);
 		assert_int_equal(buf_adds(&out, "before"), RC_OK);
 		rc = fingerprint_spec_write(&route, &out);
 		if (rc != specs[i].rc)
 			fail_msg("%s: %s", specs[i].name, rc_text(rc));
 		if (strcmp(out.data, specs[i].spec) != 0)
 			fail_msg("%s: %s", specs[i].name, out.data);
-		buf_free(&out);
 		list_free(&route.fingerprint_headers);
 		list_free(&route.fingerprint_ignore);
 	}
@@ -94,7 +93,6 @@ TEST(spec_names_the_places_of_a_key_that_could_count)
 		    "3 none\nh x-a\n" },
 	};
 	struct conf *conf;
-	struct buf out;
 	char text[256];
 	size_t i;
 
@@ -102,11 +100,10 @@ TEST(spec_names_the_places_of_a_key_that_could_count)
 		snprintf(
 		    text, sizeof(text), "[defaults]\n%s\n", places[i].options);
 		conf = conf_from(text);
-		buf_init(&out, 1000);
+		out_new(1000);
 		assert_int_equal(
 		    fingerprint_spec_write(&conf->defaults, &out), RC_OK);
 		assert_string_equal(out.data, places[i].fingerprint_spec);
-		buf_free(&out);
 		conf_unref(conf);
 	}
 }
@@ -119,23 +116,20 @@ TEST(fingerprint_spec_that_does_not_fit)
 		.fingerprint = CONF_FINGERPRINT_VALUE,
 		.fingerprint_headers = { item, 1 },
 	};
-	struct buf out;
 	size_t max;
 
 	strcpy(name, "X-A");
 	for (max = 0; max < sizeof("2 value\nh x-a\n") - 1; max++) {
-		buf_init(&out, max);
+		out_new(max);
 		assert_int_equal(
 		    fingerprint_spec_write(&route, &out), RC_LIMIT);
 		assert_int_equal(out.len, 0);
-		buf_free(&out);
 	}
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	buf_init(&out, 10000);
+	out_new(10000);
 	assert_int_equal(fingerprint_spec_write(&route, &out), RC_LIMIT);
 	assert_int_equal(out.len, 0);
-	buf_free(&out);
 }
 
 /* --- hashes ----------------------------------------------------------- */
@@ -152,8 +146,8 @@ static size_t piece = SIZE_MAX;
 static const char *key = "k";
 
 static enum rc
-fingerprint_make(
-    const struct request *req, const char *fingerprint_spec, unsigned char *out)
+fingerprint_make(const struct request *req, const char *fingerprint_spec,
+    unsigned char *hash)
 {
 	struct json *json = NULL;
 	struct fingerprint *fp;
@@ -176,7 +170,7 @@ fingerprint_make(
 		}
 	}
 	if (rc == RC_OK)
-		rc = fingerprint_end(fp, out);
+		rc = fingerprint_end(fp, hash);
 	fingerprint_free(fp);
 	json_free(json);
 	return rc;
@@ -184,7 +178,7 @@ fingerprint_make(
 
 /* A whole request of a spec, its body in memory of its exact size. */
 static enum rc
-make(const struct spec *s, const char *fingerprint_spec, unsigned char *out)
+make(const struct spec *s, const char *fingerprint_spec, unsigned char *hash)
 {
 	struct param params[COUNT(s->params) + 1];
 	size_t n = 0, i;
@@ -206,8 +200,8 @@ make(const struct spec *s, const char *fingerprint_spec, unsigned char *out)
 	assert_non_null(body);
 	memcpy(body, s->body, req.body_len);
 	req.body = req.body_len > 0 ? body : NULL;
-	memset(out, 0, FINGERPRINT_LEN);
-	rc = fingerprint_make(&req, fingerprint_spec, out);
+	memset(hash, 0, FINGERPRINT_LEN);
+	rc = fingerprint_make(&req, fingerprint_spec, hash);
 	free(body);
 	return rc;
 }
@@ -241,16 +235,16 @@ static const struct {
 /* A change of these orphans the keys that were made before it. */
 TEST(hashes_made_by_other_means)
 {
-	unsigned char out[FINGERPRINT_LEN];
+	unsigned char hash[FINGERPRINT_LEN];
 	char hex[2 * FINGERPRINT_LEN + 1];
 	size_t i, k;
 
 	for (i = 0; i < COUNT(vectors); i++) {
 		assert_int_equal(
-		    make(&vectors[i].spec, vectors[i].fingerprint_spec, out),
+		    make(&vectors[i].spec, vectors[i].fingerprint_spec, hash),
 		    RC_OK);
 		for (k = 0; k < FINGERPRINT_LEN; k++)
-			snprintf(hex + 2 * k, 3, "%02x", out[k]);
+			snprintf(hex + 2 * k, 3, "%02x", hash[k]);
 		if (strcmp(hex, vectors[i].digest) != 0)
 			fail_msg("%s: %s", vectors[i].name, hex);
 	}
@@ -521,7 +515,7 @@ TEST(last_byte_of_a_large_body_counts)
 
 TEST(body_that_cannot_be_read)
 {
-	unsigned char out[FINGERPRINT_LEN];
+	unsigned char hash[FINGERPRINT_LEN];
 	struct request req = {
 		.method = "POST",
 		.path = "/",
@@ -530,7 +524,7 @@ TEST(body_that_cannot_be_read)
 		.body_fd = -1,
 	};
 
-	assert_int_equal(fingerprint_make(&req, RJSON, out), RC_IO);
+	assert_int_equal(fingerprint_make(&req, RJSON, hash), RC_IO);
 }
 
 static const struct {
@@ -562,28 +556,25 @@ static const struct {
 TEST(fingerprint_spec_that_is_not_known)
 {
 	const struct spec s = { BASE, JSON, { { 0 } }, "{}" };
-	unsigned char out[FINGERPRINT_LEN];
-	struct buf fingerprint_spec;
+	unsigned char hash[FINGERPRINT_LEN];
 	size_t i;
 
 	for (i = 0; i < COUNT(unknown); i++)
-		if (make(&s, unknown[i].fingerprint_spec, out) != RC_VERSION)
+		if (make(&s, unknown[i].fingerprint_spec, hash) != RC_VERSION)
 			fail_msg("%s", unknown[i].name);
 
-	buf_init(&fingerprint_spec, 10000);
-	assert_int_equal(buf_adds(&fingerprint_spec, RJSON), RC_OK);
+	out_new(10000);
+	assert_int_equal(buf_adds(&out, RJSON), RC_OK);
 	for (i = 0; i < LIMIT_CONF_LIST; i++)
-		assert_int_equal(
-		    buf_addf(&fingerprint_spec, "h x-%zu\n", i), RC_OK);
-	assert_int_equal(make(&s, fingerprint_spec.data, out), RC_OK);
-	assert_int_equal(buf_adds(&fingerprint_spec, "h x\n"), RC_OK);
-	assert_int_equal(make(&s, fingerprint_spec.data, out), RC_VERSION);
+		assert_int_equal(buf_addf(&out, "h x-%zu\n", i), RC_OK);
+	assert_int_equal(make(&s, out.data, hash), RC_OK);
+	assert_int_equal(buf_adds(&out, "h x\n"), RC_OK);
+	assert_int_equal(make(&s, out.data, hash), RC_VERSION);
 
-	buf_clear(&fingerprint_spec);
-	assert_int_equal(buf_adds(&fingerprint_spec, RJSON "h "), RC_OK);
+	buf_clear(&out);
+	assert_int_equal(buf_adds(&out, RJSON "h "), RC_OK);
 	for (i = 0; i < 2000; i++)
-		assert_int_equal(buf_addc(&fingerprint_spec, 'x'), RC_OK);
-	assert_int_equal(buf_addc(&fingerprint_spec, '\n'), RC_OK);
-	assert_int_equal(make(&s, fingerprint_spec.data, out), RC_VERSION);
-	buf_free(&fingerprint_spec);
+		assert_int_equal(buf_addc(&out, 'x'), RC_OK);
+	assert_int_equal(buf_addc(&out, '\n'), RC_OK);
+	assert_int_equal(make(&s, out.data, hash), RC_VERSION);
 }

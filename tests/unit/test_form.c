@@ -8,6 +8,7 @@
 
 #include "form.h"
 #include "limit.h"
+#include "out.h"
 
 #define URL       "application/x-www-form-urlencoded"
 #define MULTI     "multipart/form-data; boundary=B"
@@ -119,39 +120,40 @@ static const struct {
 
 /* Appends what form_next() gives; true: more bytes are needed. */
 static bool
-drain(struct form *f, struct buf *out)
+drain(struct form *f)
 {
 	for (;;) {
 		switch (form_next(f)) {
 		case FORM_NEED:
 			return true;
 		case FORM_FIELD:
-			assert_int_equal(buf_addf(out, "[%s",
+			assert_int_equal(buf_addf(&out, "[%s",
 					     f->is_named ? f->name.data : "?"),
 			    RC_OK);
 			if (f->has_file_name)
 				assert_int_equal(
-				    buf_addf(out, "<%s>", f->file_name.data),
+				    buf_addf(&out, "<%s>", f->file_name.data),
 				    RC_OK);
 			if (f->type.len > 0 &&
 			    strcmp(f->type.data, "text/plain") != 0)
 				assert_int_equal(
-				    buf_addf(out, "(%s)", f->type.data), RC_OK);
-			assert_int_equal(buf_addc(out, ':'), RC_OK);
+				    buf_addf(&out, "(%s)", f->type.data),
+				    RC_OK);
+			assert_int_equal(buf_addc(&out, ':'), RC_OK);
 			break;
 		case FORM_DATA:
 			assert_true(f->len > 0);
-			assert_int_equal(buf_add(out, f->data, f->len), RC_OK);
+			assert_int_equal(buf_add(&out, f->data, f->len), RC_OK);
 			break;
 		case FORM_FIELD_END:
-			assert_int_equal(buf_addc(out, ']'), RC_OK);
+			assert_int_equal(buf_addc(&out, ']'), RC_OK);
 			break;
 		case FORM_END:
 			return false;
 		case FORM_BAD:
 			assert_non_null(f->why);
 			assert_int_equal(form_next(f), FORM_BAD);
-			assert_int_equal(buf_adds(out, BAD_AFTER), RC_OK);
+			assert_int_equal(buf_adds(&out, BAD_AFTER), RC_OK);
 			return false;
 		case FORM_NO_MEMORY:
 			fail_msg("no memory");
@@ -160,8 +162,7 @@ drain(struct form *f, struct buf *out)
 }
 
 static void
-read_all(const char *type, const char *body, size_t len, size_t piece,
-    struct buf *out)
+read_all(const char *type, const char *body, size_t len, size_t piece)
 {
 	struct form f;
 	bool more = true;
@@ -175,7 +176,7 @@ read_all(const char *type, const char *body, size_t len, size_t piece,
 		assert_non_null(copy);
 		memcpy(copy, body + at, n);
 		form_feed(&f, copy, n);
-		more = drain(&f, out);
+		more = drain(&f);
 		/* A caller need not stop at a bad form. */
 		if (!more && at + n < len) {
 			form_feed(&f, "rest", 4);
@@ -189,7 +190,7 @@ read_all(const char *type, const char *body, size_t len, size_t piece,
 	}
 	if (more) {
 		form_finish(&f);
-		more = drain(&f, out);
+		more = drain(&f);
 	}
 	assert_false(more);
 	form_free(&f);
@@ -197,18 +198,16 @@ read_all(const char *type, const char *body, size_t len, size_t piece,
 
 TEST(every_body_in_pieces_of_every_size)
 {
-	struct buf out;
 	size_t i, piece, len;
 
 	for (i = 0; i < COUNT(rows); i++) {
 		len = strlen(rows[i].body);
 		for (piece = 1; piece <= len + 1; piece++) {
-			buf_init(&out, 1000);
-			read_all(rows[i].type, rows[i].body, len, piece, &out);
+			out_new(1000);
+			read_all(rows[i].type, rows[i].body, len, piece);
 			if (strcmp(out.data, rows[i].fields) != 0)
 				fail_msg("%s, by %zu: %s", rows[i].name, piece,
 				    out.data);
-			buf_free(&out);
 		}
 	}
 }
@@ -216,30 +215,26 @@ TEST(every_body_in_pieces_of_every_size)
 TEST(a_name_that_is_too_long_is_data)
 {
 	char body[LIMIT_FORM_NAME + 10];
-	struct buf out;
 
 	memset(body, 'a', sizeof(body));
 	memcpy(body + sizeof(body) - 4, "=1&b", 4);
-	buf_init(&out, sizeof(body) + 100);
-	read_all(URL, body, sizeof(body), 1000, &out);
+	out_new(sizeof(body) + 100);
+	read_all(URL, body, sizeof(body), 1000);
 	assert_string_equal(out.data + out.len - 8, "a=1][b:]");
 	assert_int_equal(strncmp(out.data, "[?:", 3), 0);
-	buf_free(&out);
 }
 
 TEST(a_head_that_is_too_long_is_no_form)
 {
 	char *body = malloc(LIMIT_FORM_HEAD + 100);
-	struct buf out;
 	int n;
 
 	assert_non_null(body);
 	n = snprintf(body, 100, PART("name=a") "1\r\n--B\r\nX: ");
 	memset(body + n, 'x', LIMIT_FORM_HEAD);
-	buf_init(&out, 1000);
-	read_all(MULTI, body, LIMIT_FORM_HEAD + (size_t)n, 1000, &out);
+	out_new(1000);
+	read_all(MULTI, body, LIMIT_FORM_HEAD + (size_t)n, 1000);
 	assert_string_equal(out.data, "[a:1]" BAD_AFTER);
-	buf_free(&out);
 	free(body);
 }
 

@@ -6,6 +6,7 @@
 #include "cases.h"
 
 #include "html.h"
+#include "out.h"
 
 static const struct {
 	const char *text, *html;
@@ -28,53 +29,42 @@ static const struct {
 TEST(text_is_never_markup)
 {
 	for (size_t i = 0; i < COUNT(texts); i++) {
-		struct buf out;
-
-		buf_init(&out, 256);
+		out_new(256);
 		assert_int_equal(html_text(&out, texts[i].text), RC_OK);
 		assert_string_equal(out.data, texts[i].html);
-		buf_free(&out);
 	}
 }
 
 /* A value looks like no other one: what text keeps is shown too. */
 TEST(value_is_one_line)
 {
-	struct buf out;
-
 	for (size_t i = 0; i < COUNT(texts); i++) {
-		buf_init(&out, 256);
+		out_new(256);
 		assert_int_equal(html_value(&out, texts[i].text), RC_OK);
 		if (strpbrk(texts[i].text, "\n\t") == NULL)
 			assert_string_equal(out.data, texts[i].html);
 		else
 			assert_string_equal(out.data, "two\\x0alines\\x09and");
-		buf_free(&out);
 	}
 }
 
 TEST(lines_may_be_any_bytes)
 {
 	static const char bytes[] = "a\0<\n\303";
-	struct buf out;
 
-	buf_init(&out, 64);
+	out_new(64);
 	assert_int_equal(html_lines(&out, bytes, 5), RC_OK);
 	assert_string_equal(out.data, "a\\x00&lt;\n\\xc3");
 	buf_clear(&out);
 	assert_int_equal(html_lines(&out, NULL, 0), RC_OK);
 	assert_int_equal(out.len, 0);
-	buf_free(&out);
 }
 
 TEST(query_needs_no_reference)
 {
-	struct buf out;
-
-	buf_init(&out, 64);
+	out_new(64);
 	assert_int_equal(html_query(&out, "a/b-&=\"'<\n\377"), RC_OK);
 	assert_string_equal(out.data, "a/b-%26%3D%22%27%3C%0A%FF");
-	buf_free(&out);
 }
 
 TEST(template_escapes_by_the_kind)
@@ -88,21 +78,18 @@ TEST(template_escapes_by_the_kind)
 	};
 	const union html_value values[] = { { .number = -7 }, { .text = "<\n" },
 		{ .text = "x\0y", .len = 3 } };
-	struct buf out;
 	struct html html = { &out, RC_OK };
 
-	buf_init(&out, 128);
+	out_new(128);
 	html_render(&html, pieces, values);
 	assert_int_equal(html.rc, RC_OK);
 	assert_string_equal(out.data,
 	    "<b>&lt;\\x0a</b><a href=\"?%3C%0A\">-7</a><pre>x\\x00y</pre>");
-	buf_free(&out);
-	buf_init(&out, 20);
+	out_new(20);
 	html_render(&html, pieces, values);
 	assert_int_equal(html.rc, RC_LIMIT);
 	html_render(&html, pieces, values);
 	assert_true(out.len <= 20);
-	buf_free(&out);
 }
 
 TEST(only_the_web_is_a_link)
@@ -121,12 +108,9 @@ TEST(only_the_web_is_a_link)
 	};
 
 	for (size_t i = 0; i < COUNT(links); i++) {
-		struct buf out;
-
-		buf_init(&out, 256);
+		out_new(256);
 		assert_int_equal(html_link(&out, links[i].uri, "A&B"), RC_OK);
 		assert_string_equal(out.data, links[i].html);
-		buf_free(&out);
 	}
 }
 
@@ -134,18 +118,15 @@ TEST(a_full_buffer_is_reported)
 {
 	static const char *const long_texts[] = { "123456789", "1234567<",
 		"1234567\303\274", "1234567\001" };
-	struct buf out;
 
 	for (size_t i = 0; i < COUNT(long_texts); i++) {
-		buf_init(&out, 8);
+		out_new(8);
 		assert_int_equal(html_text(&out, long_texts[i]), RC_LIMIT);
 		assert_true(out.len <= 8);
-		buf_free(&out);
 	}
 	for (size_t max = 0; max < 30; max++) {
-		buf_init(&out, max);
+		out_new(max);
 		assert_int_equal(
 		    html_link(&out, "https://example.org/", "A"), RC_LIMIT);
-		buf_free(&out);
 	}
 }

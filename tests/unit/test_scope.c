@@ -7,6 +7,7 @@
 #include "cases.h"
 
 #include "scope.h"
+#include "out.h"
 
 #define MAX_ROW 4
 
@@ -88,19 +89,8 @@ static const struct {
 	    "ann|" HMAC_BEARER, false },
 };
 
-/* What the last make() of a case made. */
-static struct buf out;
+/* Of the scope that the last make() of a case made. */
 static bool empty;
-
-static int
-renew(UNUSED void **state)
-{
-	buf_free(&out);
-	buf_init(&out, 1000);
-	return 0;
-}
-
-AROUND_EACH(renew, renew)
 
 static void
 make(const char *const *variables, const struct param *params,
@@ -127,7 +117,7 @@ TEST(every_kind_of_variable)
 	size_t i;
 
 	for (i = 0; i < COUNT(rows); i++) {
-		(void)renew(NULL);
+		out_new(1000);
 		assert_int_equal(buf_adds(&out, "before"), RC_OK);
 		empty = !rows[i].empty;
 		make(rows[i].variables, rows[i].params, 0x0b,
@@ -148,6 +138,7 @@ TEST(credential_under_another_secret)
 		{ "HTTP_AUTHORIZATION", "Bearer abc" },
 	};
 
+	out_new(100);
 	make(variables, params, 0x0c, RC_OK);
 	assert_string_equal(out.data, HMAC_OTHER);
 }
@@ -165,7 +156,7 @@ TEST(a_variable_that_comes_twice_is_refused)
 			{ "HTTP_X_USER", values[i] },
 		};
 
-		(void)renew(NULL);
+		out_new(1000);
 		make(variables, params, 0x0b, RC_INVALID);
 		assert_int_equal(out.len, 0);
 		make(variables + 1, params, 0x0b, RC_INVALID);
@@ -187,7 +178,7 @@ TEST(no_two_callers_share_a_scope)
 			{ "B", values[i % COUNT(values)] },
 		};
 
-		(void)renew(NULL);
+		out_new(1000);
 		make(variables, params, 0x0b, RC_OK);
 		assert_int_equal(empty, i == 0);
 		seen[i] = strdup(out.data);
@@ -205,8 +196,7 @@ TEST(scope_above_the_limit_is_refused)
 		    rows[i].scope != NULL ? strlen(rows[i].scope) : 0;
 
 		for (size_t max = 0; max < len; max++) {
-			buf_free(&out);
-			buf_init(&out, max);
+			out_new(max);
 			make(rows[i].variables, rows[i].params, 0x0b, RC_LIMIT);
 			assert_int_equal(out.len, 0);
 		}
