@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 
 #include <dirent.h>
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -239,6 +240,20 @@ raw(const char *sql)
 	sqlite3_close(db);
 }
 
+static void rawf(const char *, ...) __attribute__((format(printf, 1, 2)));
+
+static UNUSED void
+rawf(const char *format, ...)
+{
+	char sql[1100];
+	va_list ap;
+
+	va_start(ap, format);
+	assert_true(vsnprintf(sql, sizeof(sql), format, ap) < (int)sizeof(sql));
+	va_end(ap);
+	raw(sql);
+}
+
 static UNUSED int64_t
 raw_number(const char *sql)
 {
@@ -323,13 +338,30 @@ try_reserve_in(struct store *s, const struct store_reservation *r,
 }
 
 static UNUSED struct store_lease
+reserve_as(const struct store_reservation *r)
+{
+	struct store_lease lease;
+
+	assert_int_equal(try_reserve_in(store, r, &lease), DECIDE_RUN);
+	return lease;
+}
+
+static UNUSED struct store_lease
 reserve(const char *key)
 {
 	struct store_reservation r = reservation(key);
-	struct store_lease lease;
 
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
-	return lease;
+	return reserve_as(&r);
+}
+
+/* Its request, which is stored for a reconciler or a worker. */
+static UNUSED void
+give_request(struct store_reservation *r, const void *body, size_t length)
+{
+	r->environment = "A=B";
+	r->environment_len = 4;
+	r->body = body;
+	r->body_len = length;
 }
 
 static UNUSED enum decision
@@ -543,6 +575,35 @@ settle(const struct store_lease *lease, enum record_state state)
 	settle_for(lease, state, HOUR);
 }
 
+/* A new key that ends in that state. */
+static UNUSED struct store_lease
+put(const char *key, enum record_state state)
+{
+	struct store_lease lease = reserve(key);
+
+	settle(&lease, state);
+	return lease;
+}
+
+/* Completes the attempt with a body of that length. */
+static UNUSED void
+answer_with(const struct store_lease *lease, size_t length)
+{
+	struct store_outcome *o = outcome(RECORD_COMPLETED);
+
+	give_body(o, length);
+	assert_int_equal(finish(lease, o), RC_OK);
+}
+
+static UNUSED struct store_lease
+put_answer(const char *key, size_t length)
+{
+	struct store_lease lease = reserve(key);
+
+	answer_with(&lease, length);
+	return lease;
+}
+
 static UNUSED void
 owner_in_file(int64_t id, char text[3][256])
 {
@@ -618,15 +679,107 @@ answer_is(int64_t id, size_t length)
 	return same;
 }
 
+/* --- passes ------------------------------------------------------------- */
+
+/* The first of the keys that the last pass changed; its key is "" for none. */
+static UNUSED struct {
+	int64_t id;
+	char key[64];
+	enum record_state from, to;
+} changed;
+
+static UNUSED void
+note_changes(struct store_change *changes, int n)
+{
+	memset(&changed, 0, sizeof(changed));
+	if (n > 0) {
+		changed.id = changes[0].id;
+		changed.from = changes[0].from;
+		changed.to = changes[0].to;
+		snprintf(
+		    changed.key, sizeof(changed.key), "%s", changes[0].key);
+	}
+	store_changes_free(changes, n);
+}
+
+/* Recovers at most limit keys: how many there were. */
 static UNUSED int
-sweep(struct store *s)
+recover_in(struct store *s, int limit)
 {
 	struct store_change changes[8];
 	int n = -1;
 
-	assert_int_equal(store_recover(s, 8, changes, &n), RC_OK);
-	store_changes_free(changes, n);
+	assert_true(limit <= 8);
+	assert_int_equal(store_recover(s, limit, changes, &n), RC_OK);
+	note_changes(changes, n);
 	return n;
+}
+
+static UNUSED int
+sweep(struct store *s)
+{
+	return recover_in(s, 8);
+}
+
+/* The same for keys past their retention. */
+static UNUSED int
+expire(int limit)
+{
+	struct store_change changes[STORE_EXPIRE_MAX];
+	int n = -1;
+
+	assert_int_equal(store_expire(store, limit, changes, &n), RC_OK);
+	note_changes(changes, n);
+	return n;
+}
+
+/* --- doctor ------------------------------------------------------------- */
+
+/* The finding of that name, with its text: '+' ok, '-' not, '?' none. */
+static UNUSED char
+doctor_tells(const char *name, const struct conf *conf, char text[1000])
+{
+	struct store_finding f[64];
+	size_t n;
+
+	assert_int_equal(store_doctor(store, conf, f, COUNT(f), &n), RC_OK);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(f[i].text[0] != '\0');
+		if (text != NULL)
+			snprintf(text, 1000, "%s", f[i].text);
+		if (strcmp(f[i].name, name) == 0)
+			return f[i].ok ? '+' : '-';
+	}
+	return '?';
+}
+
+static UNUSED char
+doctor_says(const char *name)
+{
+	return doctor_tells(name, NULL, NULL);
+}
+
+static UNUSED void
+doctor_finds_nothing(void)
+{
+	struct store_finding f[64];
+	size_t n;
+
+	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
+	for (size_t i = 0; i < n; i++)
+		if (!f[i].ok)
+			fail_msg("%s: %s", f[i].name, f[i].text);
+}
+
+/* --- threads ------------------------------------------------------------- */
+
+static UNUSED pthread_t
+start_thread(void *(*act)(void *), void *arg)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, act, arg), 0);
+	return thread;
 }
 
 /* --- other processes ---------------------------------------------------- */

@@ -10,17 +10,6 @@
 
 #include "store_fixture.h"
 
-/* What was changed is of no interest. */
-static enum rc
-reap(struct store *st, int limit, int *n)
-{
-	struct store_change changes[STORE_EXPIRE_MAX];
-	enum rc rc = store_expire(st, limit, changes, n);
-
-	store_changes_free(changes, *n);
-	return rc;
-}
-
 /* --- reserving ---------------------------------------------------------- */
 
 STORE_TEST(a_new_key_is_reserved)
@@ -77,7 +66,7 @@ STORE_TEST(an_identity_is_scope_path_and_key)
 		r.identity.key = rows[i].key;
 		assert_int_equal(
 		    store_find(store, &r.identity, &record), RC_NOTFOUND);
-		assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
+		reserve_as(&r);
 		assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_BUSY);
 	}
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), i);
@@ -156,12 +145,10 @@ STORE_TEST(an_unseen_key_is_taken_only_if_it_is_new)
 		reserve("new");
 	}
 	assert_int_equal(reserve_unseen("new", &lease), DECIDE_BUSY);
-	lease = reserve("released");
-	settle(&lease, RECORD_FAILED_RETRYABLE);
+	lease = put("released", RECORD_FAILED_RETRYABLE);
 	assert_int_equal(reserve_unseen("released", &lease), DECIDE_BUSY);
 	assert_int_equal(state_of("released"), RECORD_FAILED_RETRYABLE);
-	lease = reserve("completed");
-	settle(&lease, RECORD_COMPLETED);
+	lease = put("completed", RECORD_COMPLETED);
 	assert_int_equal(reserve_unseen("completed", &lease), DECIDE_BUSY);
 	assert_int_equal(state_of("completed"), RECORD_COMPLETED);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 4);
@@ -266,17 +253,13 @@ STORE_TEST(bodies_come_back_byte_for_byte)
 {
 	static const size_t lengths[] = { 0, 1, 1000, 2047, 2048, 2049, 65535,
 		65536, 65537, 1000000, 16 * 1024 * 1024 };
-	struct store_outcome *s;
 	struct store_lease lease;
 	char key[16];
 	size_t i;
 
 	for (i = 0; i < COUNT(lengths); i++) {
 		snprintf(key, sizeof(key), "%zu", lengths[i]);
-		lease = reserve(key);
-		s = outcome(RECORD_COMPLETED);
-		give_body(s, lengths[i]);
-		assert_int_equal(finish(&lease, s), RC_OK);
+		lease = put_answer(key, lengths[i]);
 		if (!answer_is(lease.id, lengths[i]))
 			fail_msg("%zu bytes", lengths[i]);
 	}
@@ -347,7 +330,6 @@ look_gives(const char *key, size_t length)
 STORE_TEST(a_small_answer_comes_with_its_record)
 {
 	static const size_t lengths[] = { 0, 1, 2048, 2049 };
-	struct store_outcome *s;
 	struct store_lease lease;
 	char key[16];
 	size_t i;
@@ -356,9 +338,7 @@ STORE_TEST(a_small_answer_comes_with_its_record)
 		snprintf(key, sizeof(key), "%zu", lengths[i]);
 		lease = reserve(key);
 		assert_false(look_gives(key, 0));
-		s = outcome(RECORD_COMPLETED);
-		give_body(s, lengths[i]);
-		assert_int_equal(finish(&lease, s), RC_OK);
+		answer_with(&lease, lengths[i]);
 		assert_int_equal(
 		    look_gives(key, lengths[i]), lengths[i] <= 2048);
 	}
@@ -374,21 +354,14 @@ STORE_TEST(a_small_answer_that_makes_no_sense_is_not_given)
 	static const char *const damage[] = { "response_version = 3",
 		"body_length = 2", "body_length = 4294967299", "kind = 7",
 		"reason = '" SEVENTY "'" };
-	char sql[192], key[16];
-	struct store_lease lease;
-	struct store_outcome *s;
+	char key[16];
 	size_t i;
 
 	for (i = 0; i < COUNT(damage); i++) {
 		snprintf(key, sizeof(key), "%zu", i);
-		lease = reserve(key);
-		s = outcome(RECORD_COMPLETED);
-		give_body(s, 3);
-		assert_int_equal(finish(&lease, s), RC_OK);
+		put_answer(key, 3);
 		assert_true(look_gives(key, 3));
-		snprintf(sql, sizeof(sql),
-		    "UPDATE once_key SET %s WHERE key = '%s'", damage[i], key);
-		raw(sql);
+		rawf("UPDATE once_key SET %s WHERE key = '%s'", damage[i], key);
 		assert_false(look_gives(key, 0));
 	}
 }
@@ -437,7 +410,7 @@ STORE_TEST(past_its_retention_a_key_is_new)
 
 	for (i = 0; i < COUNT(states); i++) {
 		r = reservation(record_state_name(states[i]));
-		assert_int_equal(try_reserve_in(store, &r, &first), DECIDE_RUN);
+		first = reserve_as(&r);
 		s = outcome(states[i]);
 		if (states[i] == RECORD_COMPLETED)
 			give_body(s, 3000);
@@ -446,8 +419,7 @@ STORE_TEST(past_its_retention_a_key_is_new)
 		/* whatever it was, and however it was compared */
 		r.fingerprint[7] ^= 1;
 		r.fingerprint_spec = "3 other";
-		assert_int_equal(
-		    try_reserve_in(store, &r, &second), DECIDE_RUN);
+		second = reserve_as(&r);
 		assert_int_equal(second.attempt, 1);
 		assert_true(second.id > first.id);
 		assert_string_not_equal(second.downstream, first.downstream);
@@ -467,7 +439,7 @@ STORE_TEST(reaping_is_bounded_and_oldest_first)
 	struct store_outcome *s;
 	struct store_lease lease;
 	char key[16];
-	int i, n;
+	int i;
 
 	for (i = 0; i < 250; i++) {
 		snprintf(key, sizeof(key), "%03d", i);
@@ -480,24 +452,18 @@ STORE_TEST(reaping_is_bounded_and_oldest_first)
 		    finish_for(&lease, i < 240 ? 0 : HOUR, s), RC_OK);
 	}
 	raw("UPDATE once_key SET expires_at = 1000 - id WHERE id <= 240");
-	assert_int_equal(reap(store, 7, &n), RC_OK);
-	assert_int_equal(n, 7);
+	assert_int_equal(expire(7), 7);
 	assert_int_equal(raw_number("SELECT max(id) FROM once_key "
 				    "WHERE expires_at < 1000"),
 	    233);
-	assert_int_equal(reap(store, 0, &n), RC_OK);
-	assert_int_equal(n, 0);
+	assert_int_equal(expire(0), 0);
 	/* a batch is no larger than STORE_EXPIRE_MAX */
-	assert_int_equal(reap(store, 1000, &n), RC_OK);
-	assert_int_equal(n, 100);
-	assert_int_equal(reap(store, 1000, &n), RC_OK);
-	assert_int_equal(n, 100);
-	assert_int_equal(reap(store, 1000, &n), RC_OK);
-	assert_int_equal(n, 33);
+	assert_int_equal(expire(1000), 100);
+	assert_int_equal(expire(1000), 100);
+	assert_int_equal(expire(1000), 33);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 10);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_body"), 0);
-	assert_int_equal(reap(store, 1000, &n), RC_OK);
-	assert_int_equal(n, 0);
+	assert_int_equal(expire(1000), 0);
 }
 
 static void
@@ -520,12 +486,10 @@ give_three_bodies(void)
 STORE_TEST(what_reaping_frees_is_used_again)
 {
 	int64_t before;
-	int n;
 
 	give_three_bodies();
 	before = raw_number("PRAGMA page_count");
-	assert_int_equal(reap(store, 100, &n), RC_OK);
-	assert_int_equal(n, 3);
+	assert_int_equal(expire(100), 3);
 	give_three_bodies();
 	assert_true(raw_number("PRAGMA page_count") <= before + 16);
 }
@@ -623,7 +587,7 @@ STORE_TEST(waiting_ends_with_a_settlement)
 	/* the first call only learns where it stands */
 	assert_true(store_wait(store, &generation, until));
 	seen = generation;
-	assert_int_equal(pthread_create(&thread, NULL, settle_soon, &lease), 0);
+	thread = start_thread(settle_soon, &lease);
 	while (generation == seen) {
 		assert_true(store_wait(store, &generation, until));
 		looks++;
@@ -725,9 +689,9 @@ STORE_TEST(lists_are_filtered)
 	r = reservation("c");
 	r.identity.scope = "bob";
 	r.peer = "192.0.2.7";
-	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
+	reserve_as(&r);
 	r.identity.key = "z";
-	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
+	reserve_as(&r);
 	raw("UPDATE once_key SET created_at = created_at - 3700000 "
 	    "WHERE key = 'a'");
 	hour_ago = store_wall(store, store_now(store)) - HOUR;
@@ -834,7 +798,7 @@ make_kind(const struct kind *k, const char *key)
 		r.environment = "A=B";
 		r.environment_len = 4;
 	}
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	lease = reserve_as(&r);
 	if (k->state == RECORD_IN_PROGRESS)
 		return lease.id;
 	o = outcome(k->state);
@@ -925,9 +889,7 @@ STORE_TEST(bad_rows_do_not_end_a_list)
 
 STORE_TEST(stats_count)
 {
-	struct store_outcome *s;
 	struct store_counts c;
-	struct store_lease lease;
 
 	assert_int_equal(store_stats(store, &c), RC_OK);
 	assert_int_equal(c.keys[RECORD_IN_PROGRESS], 0);
@@ -936,14 +898,9 @@ STORE_TEST(stats_count)
 
 	reserve("a");
 	reserve("b");
-	lease = reserve("c");
-	s = outcome(RECORD_COMPLETED);
-	give_body(s, 5000);
-	assert_int_equal(finish(&lease, s), RC_OK);
-	lease = reserve("d");
-	settle(&lease, RECORD_UNKNOWN);
-	lease = reserve("e");
-	settle(&lease, RECORD_UNKNOWN);
+	put_answer("c", 5000);
+	put("d", RECORD_UNKNOWN);
+	put("e", RECORD_UNKNOWN);
 	raw("UPDATE once_key SET updated_at = 77 WHERE key = 'd'");
 	assert_int_equal(store_stats(store, &c), RC_OK);
 	assert_int_equal(c.keys[RECORD_IN_PROGRESS], 2);
@@ -956,22 +913,6 @@ STORE_TEST(stats_count)
 	assert_int_equal(c.effect_rows, 0);
 	assert_true(c.database_bytes > 0);
 	assert_true(c.wal_bytes > 5000);
-}
-
-/* The finding of that name: '+' ok, '-' not, '?' none. */
-static char
-doctor_says(const char *name)
-{
-	struct store_finding f[32];
-	size_t n, i;
-
-	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
-	for (i = 0; i < n; i++) {
-		assert_true(f[i].text[0] != '\0');
-		if (strcmp(f[i].name, name) == 0)
-			return f[i].ok ? '+' : '-';
-	}
-	return '?';
 }
 
 STORE_TEST(doctor_finds)

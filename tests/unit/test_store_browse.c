@@ -65,7 +65,7 @@ STORE_TEST(every_list_goes_on)
 		r.identity.key = i % 2 == 0 ? "k" : "other";
 		if (i % 2 != 0)
 			r.peer = NULL;
-		assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+		lease = reserve_as(&r);
 		r.peer = "192.0.2.7";
 		if (i % 2 != 0)
 			assert_int_equal(
@@ -146,17 +146,15 @@ STORE_TEST(a_time_is_found_by_numbers)
 	const int64_t now = store_wall(store, store_now(store)), minute = 60000;
 	struct store_browse b = { .oldest = false };
 	struct store_found found;
-	char key[16], sql[160];
+	char key[16];
 
 	for (int i = 0; i < 200; i++) {
 		snprintf(key, sizeof(key), "%d", i);
 		reserve(key);
 	}
-	snprintf(sql, sizeof(sql),
-	    "UPDATE once_key SET created_at = %" PRId64 " + 60000 * id "
-	    "- 60000 * (SELECT max(id) FROM once_key)",
+	rawf("UPDATE once_key SET created_at = %" PRId64 " + 60000 * id "
+	     "- 60000 * (SELECT max(id) FROM once_key)",
 	    now);
-	raw(sql);
 	b.filter.from = now - 99 * minute;
 	assert_int_equal(follow(b), 100);
 	b.filter.to = now - 49 * minute;
@@ -192,19 +190,17 @@ STORE_TEST(every_key_is_looked_at_for_a_time)
 	const int64_t now = store_wall(store, store_now(store)), hour = 3600000;
 	const struct store_filter young = { .from = now - hour },
 				  old = { .to = now - hour };
-	char key[16], sql[240];
+	char key[16];
 
 	for (int i = 0; i < 900; i++) {
 		snprintf(key, sizeof(key), "%d", i);
 		reserve(key);
 	}
 	for (int i = 0; i < 2; i++) {
-		snprintf(sql, sizeof(sql),
-		    "UPDATE once_key SET created_at = %" PRId64 " - %" PRId64
-		    " * (1 %s CASE WHEN id - (SELECT min(id) FROM once_key) "
-		    "BETWEEN 300 AND 599 THEN 9 ELSE 0 END)",
+		rawf("UPDATE once_key SET created_at = %" PRId64 " - %" PRId64
+		     " * (1 %s CASE WHEN id - (SELECT min(id) FROM once_key) "
+		     "BETWEEN 300 AND 599 THEN 9 ELSE 0 END)",
 		    now, i == 0 ? 2 * hour : hour / 2, i == 0 ? "-" : "+");
-		raw(sql);
 		assert_int_equal(listed(&young), i == 0 ? 300 : 600);
 		assert_int_equal(listed(&old), i == 0 ? 600 : 300);
 	}
@@ -222,7 +218,7 @@ STORE_TEST(a_key_tells_its_last_request)
 	r.method = "PATCH";
 	r.peer = "192.0.2.7";
 	r.instance = first;
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	lease = reserve_as(&r);
 	assert_int_equal(store_browse_key(store, lease.id, &row, NULL), RC_OK);
 	assert_string_equal(row.method, "PATCH");
 	assert_string_equal(row.peer, "192.0.2.7");
@@ -232,7 +228,7 @@ STORE_TEST(a_key_tells_its_last_request)
 	    finish(&lease, outcome(RECORD_FAILED_RETRYABLE)), RC_OK);
 	r.method = "POST";
 	r.instance = second;
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	lease = reserve_as(&r);
 	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_OK);
 	assert_int_equal(store_browse_key(store, lease.id, &row, NULL), RC_OK);
 	assert_string_equal(row.method, "POST");

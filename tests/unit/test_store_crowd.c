@@ -128,14 +128,10 @@ try_new(const struct store_reservation *r)
 STORE_TEST(new_key_of_a_caller_with_many_open_outcomes_does_not_run)
 {
 	struct store_reservation r = reservation("new");
-	struct store_lease lease, released;
 
-	released = reserve("released");
-	settle(&released, RECORD_FAILED_RETRYABLE);
-	lease = reserve("one");
-	settle(&lease, RECORD_UNKNOWN);
-	lease = reserve("two");
-	settle(&lease, RECORD_UNKNOWN);
+	put("released", RECORD_FAILED_RETRYABLE);
+	put("one", RECORD_UNKNOWN);
+	put("two", RECORD_UNKNOWN);
 	r.max_open = 3;
 	r.identity.key = "below";
 	assert_int_equal(try_new(&r), DECIDE_RUN);
@@ -220,7 +216,6 @@ STORE_TEST(a_planted_count_of_kept_bytes_holds_up_no_outcome)
 	struct store_lease lease;
 	struct record found;
 	enum decision d;
-	char sql[100];
 
 	r.environment = "A=B";
 	r.environment_len = 4;
@@ -232,9 +227,7 @@ STORE_TEST(a_planted_count_of_kept_bytes_holds_up_no_outcome)
 		assert_int_equal(
 		    store_reserve(store, &r, &lease, &d, &found), RC_OK);
 		assert_int_equal(d, DECIDE_RUN);
-		snprintf(sql, sizeof(sql),
-		    "UPDATE once_meta SET kept_bytes = %s", planted[i]);
-		raw(sql);
+		rawf("UPDATE once_meta SET kept_bytes = %s", planted[i]);
 		settle(&lease, RECORD_COMPLETED);
 		assert_true(
 		    raw_number("SELECT kept_bytes FROM once_meta") >= 0);
@@ -313,9 +306,8 @@ keep_together(int first)
 
 	pthread_barrier_init(&together, NULL, REQUESTS);
 	for (int i = 0; i < REQUESTS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, keep_one,
-				     (void *)(intptr_t)(first + i)),
-		    0);
+		threads[i] =
+		    start_thread(keep_one, (void *)(intptr_t)(first + i));
 	for (int i = 0; i < REQUESTS; i++) {
 		assert_int_equal(pthread_join(threads[i], &runs), 0);
 		n += runs != NULL;

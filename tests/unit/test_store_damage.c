@@ -122,13 +122,9 @@ complete_many(const char *prefix, int n)
 static void
 begin_with(enum damage damage)
 {
-	char sql[120];
-
 	first += 10000; /* a process logs a number once */
-	snprintf(sql, sizeof(sql),
-	    "UPDATE once_meta SET last_id = %" PRId64 ", recent = %" PRId64,
+	rawf("UPDATE once_meta SET last_id = %" PRId64 ", recent = %" PRId64,
 	    first, first);
-	raw(sql);
 	complete_many("a", 10);
 	complete_many("victim", 1);
 	complete_many("b", 30);
@@ -237,9 +233,7 @@ STORE_TEST(what_needs_all_recent_keys_is_refused_and_answers_are_found)
 
 STORE_TEST(once_it_is_mended_all_keys_are_found)
 {
-	struct store_change changes[1];
 	int64_t all;
-	int n;
 
 	for (enum damage d = 0; d < DAMAGES; d++) {
 		begin_with(d);
@@ -247,10 +241,8 @@ STORE_TEST(once_it_is_mended_all_keys_are_found)
 		store_close(store);
 		mend_page();
 		store = open_store();
-		assert_int_equal(store_expire(store, 1, changes, &n), RC_OK);
-		assert_int_equal(n, 1);
-		assert_string_equal(changes[0].key, "b28");
-		store_changes_free(changes, n);
+		assert_int_equal(expire(1), 1);
+		assert_string_equal(changed.key, "b28");
 		while (sweep(store) > 0)
 			continue;
 		assert_int_equal(state_of("lost"), RECORD_UNKNOWN);
@@ -272,15 +264,12 @@ STORE_TEST(rows_in_a_bad_shape_are_listed)
 	static const char *const shapes[] = { "token = 'x'", "kept = 7",
 		"state = 'bogus'", "status = NULL", "owner = 7",
 		"state = 'in_progress', token = NULL" };
-	char sql[200];
 
 	for (size_t i = 0; i < COUNT(shapes); i++) {
 		complete_many("v", 1);
-		snprintf(sql, sizeof(sql),
-		    "PRAGMA ignore_check_constraints = ON;"
-		    "UPDATE once_key SET %s WHERE key = 'v0'",
+		rawf("PRAGMA ignore_check_constraints = ON;"
+		     "UPDATE once_key SET %s WHERE key = 'v0'",
 		    shapes[i]);
-		raw(sql);
 		complete_many("n", MANY);
 		assert_int_equal(raw_number("SELECT listed FROM once_key "
 					    "WHERE key = 'v0'"),

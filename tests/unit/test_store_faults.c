@@ -94,10 +94,8 @@ child_with_leases(char name, int n, struct store_lease *lease)
 
 DIR_TEST(a_sweep_is_bounded_and_spares_the_living)
 {
-	struct store_change changes[4];
 	struct store_lease lease;
 	pid_t dead1, dead2, alive;
-	int n;
 
 	dead1 = child_with_leases('a', 3, &lease);
 	alive = child_with_leases('b', 2, &lease);
@@ -106,12 +104,8 @@ DIR_TEST(a_sweep_is_bounded_and_spares_the_living)
 	kill_and_wait(dead2);
 	store = open_store();
 	reserve("own");
-	assert_int_equal(store_recover(store, 4, changes, &n), RC_OK);
-	assert_int_equal(n, 4);
-	store_changes_free(changes, n);
-	assert_int_equal(store_recover(store, 4, changes, &n), RC_OK);
-	assert_int_equal(n, 2);
-	store_changes_free(changes, n);
+	assert_int_equal(recover_in(store, 4), 4);
+	assert_int_equal(recover_in(store, 4), 2);
 	assert_int_equal(sweep(store), 0);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
 				    "WHERE state = 'unknown'"),
@@ -264,17 +258,13 @@ struct neighbour {
 /* Without a reader that does not end, the log is reset again and again. */
 STORE_TEST(the_log_does_not_grow)
 {
-	struct store_outcome *s;
 	struct store_lease lease;
 	char key[16];
 	int i;
 
 	for (i = 0; i < 400; i++) {
 		snprintf(key, sizeof(key), "%d", i);
-		lease = reserve(key);
-		s = outcome(RECORD_COMPLETED);
-		give_body(s, 50000);
-		assert_int_equal(finish(&lease, s), RC_OK);
+		lease = put_answer(key, 50000);
 		if (i % 10 == 0)
 			assert_true(answer_is(lease.id, 50000));
 	}
@@ -440,17 +430,13 @@ STORE_TEST(a_broken_row_is_an_error_and_never_runs)
 		    "recovery_point = hex(zeroblob(200))" },
 	};
 	struct store_lease lease;
-	char sql[256];
 	size_t i;
 
 	for (i = 0; i < COUNT(rows); i++) {
-		lease = reserve(rows[i].name);
-		settle(&lease, RECORD_COMPLETED);
-		snprintf(sql, sizeof(sql),
-		    "PRAGMA ignore_check_constraints = ON; "
-		    "UPDATE once_key SET %s WHERE id = %lld",
+		lease = put(rows[i].name, RECORD_COMPLETED);
+		rawf("PRAGMA ignore_check_constraints = ON; "
+		     "UPDATE once_key SET %s WHERE id = %lld",
 		    rows[i].set, (long long)lease.id);
-		raw(sql);
 		if (i < COUNT(rows) - 1 && found_as(rows[i].name) != RC_CORRUPT)
 			fail_msg("%s: found", rows[i].name);
 		if (reserve_fails(rows[i].name) != RC_CORRUPT)
@@ -494,7 +480,6 @@ STORE_TEST(a_broken_answer_is_an_error)
 		    "FROM once_piece",
 		    RC_CORRUPT },
 	};
-	struct store_outcome *s;
 	struct store_lease lease;
 	struct response r;
 	struct spool *body;
@@ -502,10 +487,7 @@ STORE_TEST(a_broken_answer_is_an_error)
 
 	for (i = 0; i < COUNT(rows); i++) {
 		raw("DELETE FROM once_key; DELETE FROM once_piece");
-		lease = reserve("k");
-		s = outcome(RECORD_COMPLETED);
-		give_body(s, 5000);
-		assert_int_equal(finish(&lease, s), RC_OK);
+		lease = put_answer("k", 5000);
 		assert_true(answer_is(lease.id, 5000));
 		raw(rows[i].sql);
 		response_init(&r);

@@ -75,16 +75,6 @@ look_for(const char *key)
 	return rc;
 }
 
-static void
-complete(const char *key, size_t length)
-{
-	struct store_lease lease = reserve(key);
-	struct store_outcome *s = outcome(RECORD_COMPLETED);
-
-	give_body(s, length);
-	assert_int_equal(finish(&lease, s), RC_OK);
-}
-
 /* --- opening ------------------------------------------------------------- */
 
 DIR_TEST(a_file_that_is_a_symbolic_link_is_refused)
@@ -190,7 +180,7 @@ STORE_TEST(a_file_that_is_not_in_place_ends_reading_and_writing)
 {
 	char why[256];
 
-	complete("done", 5000);
+	put_answer("done", 5000);
 	for (size_t i = 0; i < COUNT(suffixes); i++) {
 		assert_int_equal(look_for("done"), RC_OK);
 		assert_int_equal(
@@ -270,10 +260,7 @@ overwrite_with(const char *copy)
 static void
 save_as(const char *copy)
 {
-	char sql[200];
-
-	snprintf(sql, sizeof(sql), "VACUUM INTO '%s'", copy);
-	raw(sql);
+	rawf("VACUUM INTO '%s'", copy);
 }
 
 STORE_TEST(a_copy_from_before_the_last_reservation_is_noticed)
@@ -290,15 +277,10 @@ STORE_TEST(a_copy_from_before_the_last_reservation_is_noticed)
 /* Each of them takes the newest key, and the number of a new key is higher. */
 STORE_TEST(deleting_keys_is_not_going_back)
 {
-	struct store_change changes[STORE_EXPIRE_MAX];
 	struct store_lease before = reserve("a"), after;
-	int n;
 
 	settle_for(&before, RECORD_COMPLETED, 0);
-	assert_int_equal(
-	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
-	assert_int_equal(n, 1);
-	store_changes_free(changes, n);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 	after = reserve("a");
 	assert_true(after.id > before.id);
 	settle(&after, RECORD_UNKNOWN);
@@ -314,7 +296,7 @@ STORE_TEST(deleting_keys_is_not_going_back)
 
 STORE_TEST(an_empty_file_in_its_place_runs_nothing)
 {
-	complete("done", 10);
+	put_answer("done", 10);
 	raw("PRAGMA wal_checkpoint(TRUNCATE)");
 	assert_int_equal(truncate(file, 0), 0);
 	assert_int_not_equal(reserve_fails("k"), RC_OK);
@@ -350,7 +332,7 @@ STORE_TEST(an_answer_belongs_to_its_key_and_not_to_a_number)
 
 STORE_TEST(a_view_in_place_of_a_table_is_not_read)
 {
-	complete("done", 10);
+	put_answer("done", 10);
 	raw("ALTER TABLE once_fingerprint_spec RENAME TO planted;"
 	    "CREATE VIEW once_fingerprint_spec AS SELECT * FROM planted;");
 	assert_int_not_equal(look_for("done"), RC_OK);

@@ -298,13 +298,9 @@ CASE(without_its_row_a_silent_host_is_suspected_too)
 static void
 be_of_my_past(const struct host *a)
 {
-	char sql[256];
-
-	snprintf(sql, sizeof(sql),
-	    "UPDATE once_owner SET boot = 'another', host = (SELECT host FROM "
-	    "once_owner WHERE pid = %d) WHERE pid = %d",
+	rawf("UPDATE once_owner SET boot = 'another', host = (SELECT host FROM "
+	     "once_owner WHERE pid = %d) WHERE pid = %d",
 	    (int)getpid(), (int)a->pid);
-	raw(sql);
 }
 
 /* It may be a host with a copy of this one's disk, which lives. */
@@ -367,9 +363,7 @@ boot(struct host *a)
 	end_host(a);
 
 	past = a->attempt.lock ^ INT64_C(3) << 40;
-	snprintf(text, sizeof(text), "UPDATE once_key SET attempt_lock = %lld",
-	    (long long)past);
-	raw(text);
+	rawf("UPDATE once_key SET attempt_lock = %lld", (long long)past);
 	snprintf(text, sizeof(text), "cd %s/a/*-attempts && mv %016llx %016llx",
 	    dir, (long long)a->attempt.lock, (long long)past);
 	assert_int_equal(system(text), 0);

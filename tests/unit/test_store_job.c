@@ -138,18 +138,6 @@ status_of(const struct store_ticket *ticket)
 	return st;
 }
 
-static void
-doctor_finds_nothing(void)
-{
-	struct store_finding f[16];
-	size_t i, n;
-
-	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
-	for (i = 0; i < n; i++)
-		if (!f[i].ok)
-			fail_msg("%s: %s", f[i].name, f[i].text);
-}
-
 /* --- accepting ----------------------------------------------------------- */
 
 STORE_TEST(what_is_accepted_is_kept_and_waits)
@@ -294,20 +282,20 @@ STORE_TEST(a_synchronous_key_can_have_a_resource)
 	struct record st;
 	struct record record;
 
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	lease = reserve_as(&r);
 	record = find("k");
 	assert_string_equal(record.resource, "");
 	record_free(&record);
 	settle(&lease, RECORD_FAILED_RETRYABLE);
 	r.resource = true;
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	lease = reserve_as(&r);
 	record = find("k");
 	assert_int_equal(strlen(record.resource), RECORD_RESOURCE_LEN);
 	assert_false(record.accepted);
 	strcpy(ticket.resource, record.resource);
 	record_free(&record);
 	settle(&lease, RECORD_FAILED_RETRYABLE);
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	lease = reserve_as(&r);
 	st = status_of(&ticket); /* it stays the same */
 	assert_int_equal(st.state, RECORD_IN_PROGRESS);
 	assert_int_equal(st.attempt, 3);
@@ -316,7 +304,7 @@ STORE_TEST(a_synchronous_key_can_have_a_resource)
 	/* each key has its own */
 	r = reservation("other");
 	r.resource = true;
-	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_RUN);
+	reserve_as(&r);
 	assert_int_equal(
 	    raw_number("SELECT count(DISTINCT resource) FROM once_key"), 2);
 }
@@ -344,7 +332,6 @@ STORE_TEST(a_job_is_started_once_and_ends_as_any_key)
 	struct store_ticket ticket = accept_job("k");
 	struct record job = next_job();
 	struct store_lease lease, second;
-	struct store_outcome *s;
 	struct record st;
 	struct record record;
 
@@ -368,9 +355,7 @@ STORE_TEST(a_job_is_started_once_and_ends_as_any_key)
 	assert_false(st.queued);
 	record_free(&st);
 
-	s = outcome(RECORD_COMPLETED);
-	give_body(s, 10);
-	assert_int_equal(finish(&lease, s), RC_OK);
+	answer_with(&lease, 10);
 	assert_true(answer_is(lease.id, 10));
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 	assert_false(request_is_kept(lease.id));
@@ -417,7 +402,7 @@ STORE_TEST(released_a_job_waits_as_it_is_told)
 	raw("UPDATE once_key SET queued_at = queued_at - 3600000");
 	assert_string_equal(next_key(), "k");
 	/* or a retry runs it itself, and then has the lease */
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	lease = reserve_as(&r);
 	assert_int_equal(lease.attempt, 4);
 	assert_false(request_is_kept(lease.id));
 	record = find("k");
@@ -554,17 +539,12 @@ STORE_TEST(past_its_retention_a_released_job_is_gone)
 
 STORE_TEST(doctor_misses_the_request_of_what_waits)
 {
-	struct store_finding f[16];
-	size_t i, n;
+	char text[1000];
 
 	accept_job("k");
 	raw("DELETE FROM once_request");
-	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
-	for (i = 0; i < n && f[i].ok; i++)
-		;
-	assert_true(i < n);
-	assert_string_equal(f[i].name, "requests");
-	assert_non_null(strstr(f[i].text, "1 "));
+	assert_int_equal(doctor_tells("requests", NULL, text), '-');
+	assert_non_null(strstr(text, "1 "));
 }
 
 /* --- waiting for work ---------------------------------------------------- */
@@ -660,7 +640,6 @@ lose_worker(enum conf_on_crash on_crash, int attempts)
 	struct store_reservation r;
 	struct store_lease lease;
 	struct record job;
-	char sql[100];
 	int out[2];
 	pid_t pid;
 
@@ -679,9 +658,7 @@ lose_worker(enum conf_on_crash on_crash, int attempts)
 		}
 		assert_int_equal(
 		    store_job_start(store, &job, &r, &lease), RC_OK);
-		snprintf(sql, sizeof(sql),
-		    "UPDATE once_key SET attempt = attempt + %d", attempts);
-		raw(sql);
+		rawf("UPDATE once_key SET attempt = attempt + %d", attempts);
 		(void)!write(out[1], &lease.id, sizeof(lease.id));
 		for (;;)
 			pause();

@@ -43,7 +43,7 @@ be_side(void *arg)
 static void
 start(struct side *side)
 {
-	assert_int_equal(pthread_create(&side->thread, NULL, be_side, side), 0);
+	side->thread = start_thread(be_side, side);
 }
 
 static int64_t
@@ -56,16 +56,12 @@ waiting(void)
 static void
 hold_commit(const char *table, const char *when)
 {
-	char sql[512];
-
-	snprintf(sql, sizeof(sql),
-	    "CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ "
-	    "BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$; "
-	    "CREATE CONSTRAINT TRIGGER hold AFTER %s ON %s "
-	    "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION "
-	    "hold(); SELECT pg_advisory_lock(1)",
+	rawf("CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ "
+	     "BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$; "
+	     "CREATE CONSTRAINT TRIGGER hold AFTER %s ON %s "
+	     "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION "
+	     "hold(); SELECT pg_advisory_lock(1)",
 	    when, table);
-	raw(sql);
 }
 
 static void
@@ -116,16 +112,10 @@ drop(struct side *side)
 }
 
 static enum rc
-expire(struct side *side)
+end_of_retention(struct side *side)
 {
-	struct store_change changes[4];
-	enum rc rc;
-	int n;
-
 	(void)side;
-	rc = store_expire(store, 4, changes, &n);
-	store_changes_free(changes, n);
-	return rc == RC_OK && n != 1 ? RC_NOTFOUND : rc;
+	return expire(4) == 1 ? RC_OK : RC_NOTFOUND;
 }
 
 /* The key is used again, past its retention. */
@@ -226,7 +216,7 @@ static void delivered_beside(enum rc (*end_of_key)(struct side *))
 
 CASE(delivered_while_its_key_expires_an_effect_goes)
 {
-	delivered_beside(expire);
+	delivered_beside(end_of_retention);
 }
 
 CASE(delivered_while_its_key_is_used_again_an_effect_goes)

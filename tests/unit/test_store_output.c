@@ -127,11 +127,7 @@ STORE_TEST(a_row_that_makes_no_sense_is_refused)
 
 	refuse(&lease, RECORD_UNKNOWN, 1, 0, 30);
 	for (size_t i = 0; i < COUNT(planted); i++) {
-		char sql[128];
-
-		snprintf(
-		    sql, sizeof(sql), "UPDATE once_refused SET %s", planted[i]);
-		raw(sql);
+		rawf("UPDATE once_refused SET %s", planted[i]);
 		assert_int_equal(output_of(lease.id), RC_CORRUPT);
 		raw("UPDATE once_refused SET attempt = 1, signal = 0, "
 		    "exit_status = 1, length = 30, output = zeroblob(30)");
@@ -165,7 +161,6 @@ STORE_TEST(what_was_written_to_stderr_is_kept)
 	assert_int_equal(got.attempt, 2);
 	store_output_free(&got);
 
-	lease = reserve("quiet");
-	settle(&lease, RECORD_COMPLETED);
+	lease = put("quiet", RECORD_COMPLETED);
 	assert_int_equal(store_output(store, lease.id, &got), RC_NOTFOUND);
 }

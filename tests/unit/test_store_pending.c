@@ -268,10 +268,7 @@ CASE(not_reserved_and_not_known_the_key_stays_free)
 static void
 server_sets(const char *setting)
 {
-	char sql[100];
-
-	snprintf(sql, sizeof(sql), "ALTER SYSTEM %s", setting);
-	raw(sql);
+	rawf("ALTER SYSTEM %s", setting);
 	raw("SELECT pg_reload_conf()");
 }
 
@@ -313,8 +310,6 @@ CASE(reserved_later_the_key_is_released)
 /* The server is silent, and may have the COMMIT or not. */
 CASE(reserved_or_not_by_a_server_that_freezes)
 {
-	struct store_lease lease;
-
 	(void)control("net cut_at hold-commit away");
 	assert_int_equal(reserve_fails("k"), RC_IO);
 	(void)control("server freeze");
@@ -324,8 +319,7 @@ CASE(reserved_or_not_by_a_server_that_freezes)
 	(void)control("server thaw");
 	wait_for_keeper();
 	assert_int_not_equal(state_of("k"), RECORD_IN_PROGRESS);
-	lease = reserve("k");
-	settle(&lease, RECORD_COMPLETED);
+	put("k", RECORD_COMPLETED);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
 				    "WHERE key = 'k'"),
 	    1);
@@ -351,12 +345,11 @@ CASE(with_a_new_connection_no_number_of_the_old_one_is_used)
 
 	store_close(store);
 	store = open_through(1000000); /* the keeper sends nothing */
-	lease = reserve("second");
-	settle(&lease, RECORD_COMPLETED);
+	lease = put("second", RECORD_COMPLETED);
 	raw("UPDATE once_key SET id = id + 1 WHERE key = 'second'");
 	r.max_active = 10; /* so that it shares no transaction */
 	(void)control("net cut_at answer");
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	lease = reserve_as(&r);
 	settle(&lease, RECORD_COMPLETED);
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 }
@@ -427,7 +420,7 @@ CASE(a_stored_request_is_counted_although_answers_are_lost)
 	for (size_t i = 0; i < COUNT(cut); i++) {
 		r.identity.key = i == 0 ? "a" : "b";
 		(void)control("net cut_at %s", cut[i]);
-		assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+		lease = reserve_as(&r);
 		assert_int_equal(
 		    raw_number("SELECT sum(bytes) FROM once_kept"), 8);
 		(void)control("net cut_at %s", cut[i]);
@@ -535,12 +528,9 @@ static struct store_lease
 reserve_and_respond(const char *key)
 {
 	struct store_lease lease = reserve(key);
-	char sql[200];
 
-	snprintf(sql, sizeof(sql),
-	    "SELECT once_response('%s-%lld', 202, NULL, 'own')", lease.token,
+	rawf("SELECT once_response('%s-%lld', 202, NULL, 'own')", lease.token,
 	    (long long)lease.id);
-	raw(sql);
 	return lease;
 }
 
@@ -658,7 +648,7 @@ CASE(with_a_warning_nothing_is_told)
 	give_body(o, 3);
 	(void)control("server synchronous ghost");
 	atomic_store(&cancelling, true);
-	assert_int_equal(pthread_create(&thread, NULL, cancel, NULL), 0);
+	thread = start_thread(cancel, NULL);
 	assert_int_equal(reserve_fails("k"), RC_IO);
 	assert_int_equal(finish(&lease, o), RC_PENDING);
 	assert_nothing_begins();
@@ -712,7 +702,7 @@ start_cancelling(void)
 	pthread_t thread;
 
 	atomic_store(&cancelling, true);
-	assert_int_equal(pthread_create(&thread, NULL, cancel, NULL), 0);
+	thread = start_thread(cancel, NULL);
 	return thread;
 }
 
@@ -860,7 +850,7 @@ CASE(an_answer_that_a_failover_forgets_is_not_told)
 	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_PENDING);
 	stop_cancelling(canceller);
 	asker.record = find_in(asker.store, "l");
-	assert_int_equal(pthread_create(&thread, NULL, ask, &asker), 0);
+	thread = start_thread(ask, &asker);
 	assert_true(becomes("count(*) > 0 FROM pg_stat_activity "
 			    "WHERE wait_event = 'SyncRep'"));
 	(void)control("server kill");
@@ -881,17 +871,13 @@ CASE(an_answer_that_a_failover_forgets_is_not_told)
 static void
 refuse(const char *table, const char *sqlstate)
 {
-	char sql[600];
-
-	snprintf(sql, sizeof(sql),
-	    "CREATE SEQUENCE tries; "
-	    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ "
-	    "BEGIN PERFORM nextval('tries'); "
-	    "RAISE EXCEPTION 'no' USING ERRCODE = '%s'; END $$; "
-	    "CREATE TRIGGER refuse BEFORE INSERT ON %s "
-	    "FOR EACH ROW EXECUTE FUNCTION refuse()",
+	rawf("CREATE SEQUENCE tries; "
+	     "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ "
+	     "BEGIN PERFORM nextval('tries'); "
+	     "RAISE EXCEPTION 'no' USING ERRCODE = '%s'; END $$; "
+	     "CREATE TRIGGER refuse BEFORE INSERT ON %s "
+	     "FOR EACH ROW EXECUTE FUNCTION refuse()",
 	    sqlstate, table);
-	raw(sql);
 }
 
 static void

@@ -34,7 +34,7 @@ begin(struct settler *me, const char *key, size_t length)
 	me->lease = reserve(key);
 	me->outcome = outcome(RECORD_COMPLETED);
 	give_body(me->outcome, length);
-	assert_int_equal(pthread_create(&me->thread, NULL, settle_it, me), 0);
+	me->thread = start_thread(settle_it, me);
 }
 
 static int64_t
@@ -44,51 +44,31 @@ pieces(void)
 }
 
 static bool
-finding_is_well(const char *name)
-{
-	struct store_finding f[24];
-	size_t i, n;
-
-	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
-	for (i = 0; i < n; i++)
-		if (strcmp(f[i].name, name) == 0)
-			return f[i].ok;
-	fail_msg("doctor says nothing of %s", name);
-	return false;
-}
-
-static bool
 bodies_are_well(void)
 {
-	return finding_is_well("bodies") && finding_is_well("requests");
+	return doctor_says("bodies") == '+' && doctor_says("requests") == '+';
 }
 
 /* Pieces that an attempt of that key has left. */
 static void
 leave_pieces(const char *key)
 {
-	char sql[256];
-
-	snprintf(sql, sizeof(sql),
-	    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
-	    "WHERE i < 40) INSERT INTO once_piece(id, body) "
-	    "SELECT 65536 * id + i, zeroblob(100) FROM once_key, n "
-	    "WHERE key = '%s'",
+	rawf("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+	     "WHERE i < 40) INSERT INTO once_piece(id, body) "
+	     "SELECT 65536 * id + i, zeroblob(100) FROM once_key, n "
+	     "WHERE key = '%s'",
 	    key);
-	raw(sql);
 	assert_true(pieces() >= 40);
 }
 
 STORE_TEST(others_commit_while_a_large_answer_is_being_stored)
 {
 	struct settler large;
-	struct store_lease small;
 
 	begin(&large, "large", LONG);
 	while (pieces() == 0)
 		assert_int_equal(state_of("large"), RECORD_IN_PROGRESS);
-	small = reserve("small");
-	settle(&small, RECORD_COMPLETED);
+	put("small", RECORD_COMPLETED);
 	/* both are durable, and it is not */
 	assert_int_equal(state_of("large"), RECORD_IN_PROGRESS);
 	assert_true(bodies_are_well());
@@ -118,7 +98,6 @@ STORE_TEST(large_answers_at_once_do_not_mix)
 STORE_TEST(a_later_attempt_replaces_what_an_earlier_one_left)
 {
 	static const size_t lengths[] = { 5000, SOME };
-	struct store_outcome *s;
 	struct store_lease lease;
 	size_t i;
 
@@ -126,9 +105,7 @@ STORE_TEST(a_later_attempt_replaces_what_an_earlier_one_left)
 		lease = reserve(i == 0 ? "a" : "b");
 		leave_pieces(i == 0 ? "a" : "b");
 		assert_true(bodies_are_well());
-		s = outcome(RECORD_COMPLETED);
-		give_body(s, lengths[i]);
-		assert_int_equal(finish(&lease, s), RC_OK);
+		answer_with(&lease, lengths[i]);
 		assert_true(answer_is(lease.id, lengths[i]));
 		assert_true(bodies_are_well());
 	}
@@ -147,14 +124,11 @@ STORE_TEST(what_a_lost_attempt_has_left_is_swept)
 STORE_TEST(what_an_attempt_has_left_that_answered_itself_is_swept)
 {
 	struct store_lease lease = reserve("k");
-	char sql[200];
 
 	leave_pieces("k");
-	snprintf(sql, sizeof(sql),
-	    "INSERT INTO once_response(token, status, body) "
-	    "VALUES ('%s-%lld', 201, zeroblob(5000))",
+	rawf("INSERT INTO once_response(token, status, body) "
+	     "VALUES ('%s-%lld', 201, zeroblob(5000))",
 	    lease.token, (long long)lease.id);
-	raw(sql);
 	assert_true(bodies_are_well());
 	raw("UPDATE once_key SET owner = 4242");
 	assert_int_equal(sweep(store), 1);
@@ -239,7 +213,7 @@ send_request(struct requester *me, const char *key, size_t length, bool accept)
 	assert_non_null(me->body);
 	for (i = 0; i < length; i++)
 		me->body[i] = byte_at(i);
-	assert_int_equal(pthread_create(&me->thread, NULL, request_it, me), 0);
+	me->thread = start_thread(request_it, me);
 }
 
 static void
@@ -475,7 +449,7 @@ resolve(struct resolver *me, struct store *by, int64_t id, size_t length,
 	me->by_operator = by_operator;
 	me->outcome = outcome(RECORD_COMPLETED);
 	give_body(me->outcome, length);
-	assert_int_equal(pthread_create(&me->thread, NULL, resolve_it, me), 0);
+	me->thread = start_thread(resolve_it, me);
 }
 
 static struct store_lease
@@ -596,11 +570,8 @@ release_it(int64_t id)
 static void
 run_it_again(int64_t id)
 {
-	struct store_lease lease;
-
 	release_it(id);
-	lease = reserve("k");
-	settle(&lease, RECORD_UNKNOWN);
+	put("k", RECORD_UNKNOWN);
 }
 
 static void
@@ -659,10 +630,9 @@ STORE_TEST(pieces_of_an_answer_that_are_gone_are_stored_again)
 
 STORE_TEST(a_settled_answer_expires_with_its_key)
 {
-	struct store_change changes[4];
 	struct store_lease lease;
 	struct resolver r;
-	int i, n;
+	int i;
 
 	for (i = 0; i < 2; i++) {
 		lease = become_unknown("k");
@@ -673,9 +643,7 @@ STORE_TEST(a_settled_answer_expires_with_its_key)
 		pthread_join(r.thread, NULL);
 		assert_int_equal(r.rc, RC_OK);
 		raw("UPDATE once_key SET expires_at = 1");
-		assert_int_equal(store_expire(store, 4, changes, &n), RC_OK);
-		assert_int_equal(n, 1);
-		store_changes_free(changes, n);
+		assert_int_equal(expire(4), 1);
 		nothing_is_left();
 	}
 }
@@ -687,12 +655,12 @@ STORE_TEST(doctor_finds_settled_answers_that_are_not_whole)
 
 	resolve(&r, store, lease.id, SOME, true);
 	pthread_join(r.thread, NULL);
-	assert_true(finding_is_well("bodies"));
+	assert_true(doctor_says("bodies") == '+');
 	raw("DELETE FROM once_piece WHERE id = "
 	    "(SELECT max(id) FROM once_piece)");
-	assert_false(finding_is_well("bodies"));
+	assert_false(doctor_says("bodies") == '+');
 	forget_it(lease.id);
 	nothing_is_left();
 	raw("INSERT INTO once_answer VALUES (4711, -77)");
-	assert_false(finding_is_well("bodies"));
+	assert_false(doctor_says("bodies") == '+');
 }

@@ -56,29 +56,11 @@ running(void)
 static int
 expire_all(void)
 {
-	struct store_change changes[STORE_EXPIRE_MAX];
 	int n, sum = 0;
 
-	do {
-		assert_int_equal(
-		    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
-		store_changes_free(changes, n);
+	while ((n = expire(STORE_EXPIRE_MAX)) > 0)
 		sum += n;
-	} while (n > 0);
 	return sum;
-}
-
-static char
-rows_say(void)
-{
-	struct store_finding f[32];
-	size_t n, i;
-
-	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
-	for (i = 0; i < n; i++)
-		if (strcmp(f[i].name, "rows") == 0)
-			return f[i].ok ? '+' : '-';
-	return '?';
 }
 
 STORE_TEST(few_keys_are_recent)
@@ -90,7 +72,7 @@ STORE_TEST(few_keys_are_recent)
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key WHERE "
 				    "listed IS NULL AND id <= (" RECENT ")"),
 	    0);
-	assert_int_equal(rows_say(), '+');
+	assert_int_equal(doctor_says("rows"), '+');
 }
 
 STORE_TEST(lease_is_found_when_its_key_is_no_longer_recent)
@@ -180,14 +162,11 @@ STORE_TEST(planted_marks_hide_no_new_key)
 {
 	static const char *const marks[] = { "-9223372036854775808", "0",
 		"70368744177664", "9223372036854775807" };
-	char sql[128];
 
 	for (size_t i = 0; i < COUNT(marks); i++) {
-		snprintf(sql, sizeof(sql),
-		    "UPDATE once_key SET listed = 1;"
-		    "UPDATE once_meta SET recent = %s",
+		rawf("UPDATE once_key SET listed = 1;"
+		     "UPDATE once_meta SET recent = %s",
 		    marks[i]);
-		raw(sql);
 		reserve(marks[i]);
 		assert_int_equal(running(), 1);
 		raw("UPDATE once_key SET owner = 4711 "
@@ -195,7 +174,7 @@ STORE_TEST(planted_marks_hide_no_new_key)
 		assert_int_equal(sweep(store), 1);
 		complete_many(marks[i], 2, 0);
 		assert_int_equal(expire_all(), 2);
-		assert_int_equal(rows_say(), '+');
+		assert_int_equal(doctor_says("rows"), '+');
 	}
 }
 
@@ -211,7 +190,7 @@ STORE_TEST(planted_number_hides_no_key)
 	complete_many("n", MANY, 0);
 	assert_int_equal(running(), 2);
 	assert_int_equal(expire_all(), MANY);
-	assert_int_equal(rows_say(), '+');
+	assert_int_equal(doctor_says("rows"), '+');
 }
 
 /* The mark is not counted from the lowest of all numbers. */
@@ -230,8 +209,6 @@ STORE_TEST(planted_lowest_number_moves_no_mark)
 STORE_TEST(foreign_rows_are_listed_by_and_by)
 {
 	struct store_lease lease = reserve("k");
-	struct store_change changes[1];
-	int n;
 
 	settle(&lease, RECORD_COMPLETED);
 	raw("CREATE TEMP TABLE k AS SELECT * FROM once_key;"
@@ -243,10 +220,8 @@ STORE_TEST(foreign_rows_are_listed_by_and_by)
 	    "fingerprint_spec, downstream, 1, 0, 0, 1, 200 FROM k, i");
 	assert_int_equal(raw_number(UNLISTED), 9001);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(store_expire(store, 1, changes, &n), RC_OK);
-		assert_int_equal(n, 1);
-		assert_int_equal(changes[0].id, 11 + i);
-		store_changes_free(changes, n);
+		assert_int_equal(expire(1), 1);
+		assert_int_equal(changed.id, 11 + i);
 		if (i == 0)
 			assert_int_equal(raw_number(UNLISTED), 9001 - 4096);
 	}
@@ -264,7 +239,7 @@ STORE_TEST(hidden_lease_is_recovered_when_it_is_met)
 	complete_many("k", MANY, HOUR);
 	raw("UPDATE once_key SET listed = NULL, owner = 4711 WHERE key = 'k'");
 	assert_int_equal(sweep(store), 0);
-	assert_int_equal(rows_say(), '-');
+	assert_int_equal(doctor_says("rows"), '-');
 	assert_int_equal(
 	    store_recover_key(store, lease.id, 4711, &change, &n), RC_OK);
 	assert_int_equal(n, 1);

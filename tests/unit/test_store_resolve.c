@@ -35,7 +35,7 @@ reserve_kept(const char *key, size_t length)
 	struct store_reservation r = kept(key, length);
 	struct store_lease lease;
 
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	lease = reserve_as(&r);
 	return lease;
 }
 
@@ -115,7 +115,7 @@ STORE_TEST(the_next_attempt_keeps_its_own_request)
 	settle(&lease, RECORD_FAILED_RETRYABLE);
 	/* and none when its route has no reconciler any more */
 	r = reservation("k");
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	lease = reserve_as(&r);
 	assert_int_equal(lease.attempt, 3);
 	assert_true(no_request(lease.id));
 }
@@ -133,19 +133,6 @@ tried(int tries)
 	struct store_tries t = { 1, tries };
 
 	return t;
-}
-
-/* Reaps whatever is past its retention. */
-static int
-reap(void)
-{
-	struct store_change changes[STORE_EXPIRE_MAX];
-	int n;
-
-	assert_int_equal(
-	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
-	store_changes_free(changes, n);
-	return n;
 }
 
 STORE_TEST(a_request_is_erased_with_the_outcome)
@@ -190,7 +177,7 @@ STORE_TEST(a_request_is_erased_with_the_outcome)
 			raw("UPDATE once_key SET state = 'failed_retryable', "
 			    "reconcile_after = NULL, expires_at = 1 "
 			    "WHERE state = 'unknown'");
-			assert_int_equal(reap(), 1);
+			assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 		}
 		if (!no_request(lease.id))
 			fail_msg("%s", rows[i]);
@@ -259,7 +246,7 @@ STORE_TEST(callers_take_turns)
 		r = kept(key, 0);
 		r.caller = callers[i];
 		r.reconcile_delay = HOUR;
-		assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+		lease = reserve_as(&r);
 		settle(&lease, RECORD_UNKNOWN);
 	}
 	make_due();
@@ -283,7 +270,7 @@ STORE_TEST(an_unknown_key_is_due_after_its_delay)
 	struct store_filter f = { .key = "k" };
 
 	r.reconcile_delay = HOUR;
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	lease = reserve_as(&r);
 	assert_int_equal(store_due(store, 0, &due), RC_NOTFOUND);
 	settle(&lease, RECORD_UNKNOWN);
 	assert_int_equal(store_due(store, 0, &due), RC_NOTFOUND);
@@ -457,7 +444,6 @@ STORE_TEST(any_key_but_a_running_one_is_forgotten)
 		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN, RECORD_DEAD_LETTER,
 		RECORD_EXPIRED, RECORD_PENDING };
 	struct store_lease lease, again;
-	char sql[128];
 	size_t i;
 
 	for (i = 0; i < COUNT(states); i++) {
@@ -472,11 +458,9 @@ STORE_TEST(any_key_but_a_running_one_is_forgotten)
 			assert_int_equal(finish(&lease, s), RC_OK);
 		} else {
 			settle(&lease, RECORD_UNKNOWN);
-			snprintf(sql, sizeof(sql),
-			    "UPDATE once_key SET state = '%s', "
-			    "reconcile_after = NULL",
+			rawf("UPDATE once_key SET state = '%s', "
+			     "reconcile_after = NULL",
 			    record_state_name(states[i]));
-			raw(sql);
 		}
 		/* An operator who saw another state meant another key. */
 		assert_int_equal(
@@ -545,8 +529,7 @@ STORE_TEST(of_some_keys_those_that_may_be_are_forgotten)
 
 	settle(&unknown, RECORD_UNKNOWN);
 	runs = reserve("runs");
-	other = reserve("other");
-	settle(&other, RECORD_UNKNOWN);
+	other = put("other", RECORD_UNKNOWN);
 	keys[0].id = runs.id;
 	keys[1].id = unknown.id;
 	keys[1].from = RECORD_UNKNOWN;

@@ -69,7 +69,7 @@ be_owner(const char *key, int64_t lease, const int *hold, int out)
 	r.reconcile_delay = 1;
 	r.environment = "A=1";
 	r.environment_len = sizeof("A=1");
-	assert_int_equal(try_reserve_in(store, &r, &family.lease), DECIDE_RUN);
+	family.lease = reserve_as(&r);
 	assert_int_equal(store_attempt_begin(&family.attempt,
 			     family.lease.token, family.lease.id),
 	    RC_OK);
@@ -139,22 +139,18 @@ DIR_TEST(its_tree_gone_a_key_is_released)
 {
 	struct family family = start_family("k", 60000, false);
 	struct store_lease second;
-	struct store_change change;
 	struct store_attempt at;
 	struct store_reservation r;
-	int n;
 
 	store = open_store();
 	raw("UPDATE once_key SET recovery_point = 'charged'");
 	assert_int_equal(sweep(store), 0); /* its owner lives */
 	kill_and_wait(family.owner);
-	assert_int_equal(store_recover(store, 1, &change, &n), RC_OK);
-	assert_int_equal(n, 1);
-	assert_int_equal(change.id, family.lease.id);
-	assert_string_equal(change.key, "k");
-	assert_int_equal(change.from, RECORD_IN_PROGRESS);
-	assert_int_equal(change.to, RECORD_FAILED_RETRYABLE);
-	store_changes_free(&change, n);
+	assert_int_equal(recover_in(store, 1), 1);
+	assert_int_equal(changed.id, family.lease.id);
+	assert_string_equal(changed.key, "k");
+	assert_int_equal(changed.from, RECORD_IN_PROGRESS);
+	assert_int_equal(changed.to, RECORD_FAILED_RETRYABLE);
 	assert_int_equal(raw_number("SELECT abs(expires_at - 3600000 - "
 				    "(SELECT last FROM once_clock)) < 60000 "
 				    "FROM once_key"),
@@ -165,7 +161,7 @@ DIR_TEST(its_tree_gone_a_key_is_released)
 
 	assert_int_equal(store_attempt_lock(store, &at), RC_OK);
 	r = resumable("k", &at);
-	assert_int_equal(try_reserve_in(store, &r, &second), DECIDE_RUN);
+	second = reserve_as(&r);
 	assert_int_equal(second.id, family.lease.id);
 	assert_int_equal(second.attempt, 2);
 	assert_string_equal(second.downstream, family.lease.downstream);
@@ -179,16 +175,12 @@ DIR_TEST(a_held_key_does_not_hold_up_others)
 {
 	struct family held = start_family("held", 60000, true);
 	struct family free_one = start_family("free", 60000, false);
-	struct store_change change;
-	int n;
 
 	kill_and_wait(held.owner);
 	kill_and_wait(free_one.owner);
 	store = open_store();
-	assert_int_equal(store_recover(store, 1, &change, &n), RC_OK);
-	assert_int_equal(n, 1);
-	assert_string_equal(change.key, "free");
-	store_changes_free(&change, n);
+	assert_int_equal(recover_in(store, 1), 1);
+	assert_string_equal(changed.key, "free");
 	assert_int_equal(sweep(store), 0);
 	assert_int_equal(state_of("held"), RECORD_IN_PROGRESS);
 	end_heir(&held);
@@ -278,7 +270,7 @@ STORE_TEST(only_a_key_that_may_be_resumed_has_a_lock)
 	assert_int_equal(state_of("k"), RECORD_NONE);
 	/* settled, the key has none any more */
 	r = resumable("k", &at);
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	lease = reserve_as(&r);
 	assert_int_equal(
 	    raw_number("SELECT attempt_lock FROM once_key"), at.lock);
 	settle(&lease, RECORD_FAILED_RETRYABLE);
@@ -316,21 +308,6 @@ over(const struct store_reservation *r, enum record_state state)
 	return lease;
 }
 
-/* Reaps, and says what became of how many: the last one's new state. */
-static int
-reap(enum record_state *to)
-{
-	struct store_change changes[STORE_EXPIRE_MAX];
-	int n;
-
-	assert_int_equal(
-	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
-	if (n > 0)
-		*to = changes[n - 1].to;
-	store_changes_free(changes, n);
-	return n;
-}
-
 /* The answer to the same request, and to another with its key. */
 static void
 is_gone(struct store_reservation r)
@@ -347,7 +324,6 @@ STORE_TEST(past_its_retention_a_marked_key_is_gone)
 	struct store_reservation r;
 	struct store_lease first, second;
 	struct response answer;
-	enum record_state to;
 	struct spool *body;
 	size_t i;
 
@@ -357,8 +333,8 @@ STORE_TEST(past_its_retention_a_marked_key_is_gone)
 		is_gone(r); /* though no pass has seen it yet */
 		assert_int_equal(state_of(r.identity.key), states[i]);
 
-		assert_int_equal(reap(&to), 1);
-		assert_int_equal(to, RECORD_EXPIRED);
+		assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
+		assert_int_equal(changed.to, RECORD_EXPIRED);
 		assert_int_equal(state_of(r.identity.key), RECORD_EXPIRED);
 		is_gone(r);
 		response_init(&answer);
@@ -368,13 +344,12 @@ STORE_TEST(past_its_retention_a_marked_key_is_gone)
 		response_free(&answer);
 		assert_int_equal(
 		    raw_number("SELECT count(*) FROM once_body"), 0);
-		assert_int_equal(reap(&to), 0);
+		assert_int_equal(expire(STORE_EXPIRE_MAX), 0);
 
 		/* and in the end it is new */
 		raw("UPDATE once_key SET expires_at = 1 "
 		    "WHERE state = 'expired'");
-		assert_int_equal(
-		    try_reserve_in(store, &r, &second), DECIDE_RUN);
+		second = reserve_as(&r);
 		assert_int_equal(second.attempt, 1);
 		assert_true(second.id > first.id);
 		assert_string_not_equal(second.downstream, first.downstream);
@@ -385,19 +360,18 @@ STORE_TEST(past_its_retention_a_marked_key_is_gone)
 STORE_TEST(a_marker_stays_for_its_own_retention)
 {
 	struct store_reservation r = marked("k", HOUR);
-	enum record_state to;
 	int64_t end;
 
 	over(&r, RECORD_COMPLETED);
 	end = raw_number("SELECT expires_at FROM once_key");
 	/* reaped late, it ends no later */
 	raw("UPDATE once_key SET expires_at = expires_at - 60000");
-	assert_int_equal(reap(&to), 1);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 	assert_int_equal(
 	    raw_number("SELECT expires_at FROM once_key"), end - 60000 + HOUR);
 	raw("UPDATE once_key SET expires_at = expires_at - 3600001");
-	assert_int_equal(reap(&to), 1);
-	assert_int_equal(to, RECORD_NONE);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
+	assert_int_equal(changed.to, RECORD_NONE);
 	assert_int_equal(state_of("k"), RECORD_NONE);
 }
 
@@ -406,16 +380,15 @@ STORE_TEST(a_key_past_both_is_deleted_at_once)
 {
 	struct store_reservation r = marked("k", HOUR);
 	struct store_lease first, second;
-	enum record_state to;
 
 	first = over(&r, RECORD_COMPLETED);
 	raw("UPDATE once_key SET expires_at = expires_at - 3600001");
-	assert_int_equal(try_reserve_in(store, &r, &second), DECIDE_RUN);
+	second = reserve_as(&r);
 	assert_string_not_equal(second.downstream, first.downstream);
 	settle_for(&second, RECORD_COMPLETED, 0);
 	raw("UPDATE once_key SET expires_at = expires_at - 3600001");
-	assert_int_equal(reap(&to), 1);
-	assert_int_equal(to, RECORD_NONE);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
+	assert_int_equal(changed.to, RECORD_NONE);
 }
 
 /* --- bounds ------------------------------------------------------------- */
@@ -423,8 +396,7 @@ STORE_TEST(a_key_past_both_is_deleted_at_once)
 STORE_TEST(a_batch_is_bounded_in_bytes)
 {
 	struct store_lease lease;
-	enum record_state to;
-	char sql[128], key[16];
+	char key[16];
 	int i;
 
 	for (i = 0; i < 5; i++) {
@@ -432,15 +404,13 @@ STORE_TEST(a_batch_is_bounded_in_bytes)
 		lease = reserve(key);
 		settle_for(&lease, RECORD_COMPLETED, 0);
 	}
-	snprintf(sql, sizeof(sql), "UPDATE once_key SET body_length = %d",
-	    STORE_EXPIRE_BYTES - 1);
-	raw(sql);
+	rawf("UPDATE once_key SET body_length = %d", STORE_EXPIRE_BYTES - 1);
 	/* until it is enough, the one that makes it so included */
-	assert_int_equal(reap(&to), 2);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 2);
 	/* and one that is larger than a batch may be */
 	raw("UPDATE once_key SET body_length = 700000000");
-	assert_int_equal(reap(&to), 1);
-	assert_int_equal(reap(&to), 1);
-	assert_int_equal(reap(&to), 1);
-	assert_int_equal(reap(&to), 0);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 0);
 }

@@ -36,16 +36,8 @@ make(const char *key)
 	r.reconcile_delay = 1;
 	r.environment = "A=b";
 	r.environment_len = 4;
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	lease = reserve_as(&r);
 	settle(&lease, RECORD_UNKNOWN);
-}
-
-static void
-complete(const char *key)
-{
-	struct store_lease lease = reserve(key);
-
-	settle(&lease, RECORD_COMPLETED);
 }
 
 static void
@@ -63,37 +55,12 @@ spoil(const char *key, const char *set)
 }
 
 static void
-doctor_rows(struct store_finding *found)
-{
-	struct store_finding f[64];
-	size_t n;
-
-	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(f[i].name, "rows") == 0) {
-			*found = f[i];
-			return;
-		}
-	fail();
-}
-
-static void
 assert_doctor_names(const char *what)
 {
-	struct store_finding rows_found;
+	char text[1000];
 
-	doctor_rows(&rows_found);
-	assert_false(rows_found.ok);
-	assert_non_null(strstr(rows_found.text, what));
-}
-
-static void
-assert_doctor_is_content(void)
-{
-	struct store_finding rows_found;
-
-	doctor_rows(&rows_found);
-	assert_true(rows_found.ok);
+	assert_int_equal(doctor_tells("rows", NULL, text), '-');
+	assert_non_null(strstr(text, what));
 }
 
 /* The index holds numbers, and two identities may have the same one. */
@@ -106,8 +73,8 @@ STORE_TEST(of_two_keys_with_one_number_each_is_found)
 
 	for (size_t i = 0; i < COUNT(keys); i++) {
 		raw("DELETE FROM once_key");
-		complete("older");
-		complete("newer");
+		put("older", RECORD_COMPLETED);
+		put("newer", RECORD_COMPLETED);
 		identity.key = keys[i];
 		snprintf(set, sizeof(set),
 		    "identity = (SELECT identity FROM once_key "
@@ -125,9 +92,9 @@ STORE_TEST(of_two_keys_with_one_number_each_is_found)
 
 STORE_TEST(doctor_names_a_key_with_the_number_of_another)
 {
-	complete("good");
-	complete("bad");
-	assert_doctor_is_content();
+	put("good", RECORD_COMPLETED);
+	put("bad", RECORD_COMPLETED);
+	assert_int_equal(doctor_says("rows"), '+');
 	spoil("bad", "identity = identity + 1");
 	assert_doctor_names("once_key 2");
 }
@@ -135,10 +102,10 @@ STORE_TEST(doctor_names_a_key_with_the_number_of_another)
 /* The index of identities is not unique. */
 STORE_TEST(doctor_names_the_second_row_of_a_key)
 {
-	complete("k");
-	complete("good");
-	complete("twin");
-	assert_doctor_is_content();
+	put("k", RECORD_COMPLETED);
+	put("good", RECORD_COMPLETED);
+	put("twin", RECORD_COMPLETED);
+	assert_int_equal(doctor_says("rows"), '+');
 	spoil("twin",
 	    "key = 'k', identity = (SELECT identity FROM once_key "
 	    "WHERE key = 'k')");
@@ -213,11 +180,11 @@ STORE_TEST(a_planted_number_keeps_no_new_key_out)
 		raw("DELETE FROM once_key");
 		raw("UPDATE once_meta SET last_id = 0");
 		store = open_store();
-		complete("x");
+		put("x", RECORD_COMPLETED);
 		raw(planted[i]);
 		for (int n = 0; n < 5; n++) {
 			snprintf(key, sizeof(key), "%zu.%d", i, n);
-			complete(key);
+			put(key, RECORD_COMPLETED);
 		}
 		if (i == 0)
 			assert_doctor_names("9223372036854775807");
@@ -242,15 +209,11 @@ STORE_TEST(a_bad_row_is_counted_once)
 
 STORE_TEST(a_sweep_settles_what_is_beside_a_bad_one)
 {
-	char sql[300];
-
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		raw("DELETE FROM once_key");
 		reserve("bad");
 		reserve("good");
-		snprintf(sql, sizeof(sql),
-		    "UPDATE once_key SET owner = 4711 + %zu", i);
-		raw(sql);
+		rawf("UPDATE once_key SET owner = 4711 + %zu", i);
 		spoil("bad", rows[i].set);
 		if (sweep(store) != 1)
 			fail_msg("%s", rows[i].name);
@@ -319,14 +282,12 @@ STORE_TEST(a_planted_retention_holds_up_no_outcome)
 
 STORE_TEST(reaping_and_lists_pass_by_bad_ones)
 {
-	struct store_change changes[STORE_EXPIRE_MAX];
 	struct store_filter all = { 0 };
 	struct store_cursor *list;
 	struct record row;
-	int n;
 
-	complete("bad");
-	complete("good");
+	put("bad", RECORD_COMPLETED);
+	put("good", RECORD_COMPLETED);
 	raw("UPDATE once_key SET expires_at = 1");
 	spoil("bad", "path = 'payments'");
 	assert_int_equal(store_list(store, &all, &list), RC_OK);
@@ -335,11 +296,8 @@ STORE_TEST(reaping_and_lists_pass_by_bad_ones)
 	record_free(&row);
 	assert_int_equal(store_list_next(list, &row), RC_NOTFOUND);
 	store_list_free(list);
-	assert_int_equal(
-	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
-	assert_int_equal(n, 1);
-	assert_string_equal(changes[0].key, "good");
-	store_changes_free(changes, n);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
+	assert_string_equal(changed.key, "good");
 	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 1);
 }
 
@@ -353,15 +311,12 @@ multiply(const char *key, int n)
 	    "fingerprint, fingerprint_spec, downstream, on_crash, retention, "
 	    "created_at, "
 	    "updated_at, expires_at, kept, status";
-	char sql[1000];
 
-	snprintf(sql, sizeof(sql),
-	    "PRAGMA ignore_check_constraints = ON;"
-	    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
-	    "WHERE i < %d) INSERT INTO once_key(key, %s) "
-	    "SELECT '%s' || i, %s FROM n, once_key WHERE key = '%s'",
+	rawf("PRAGMA ignore_check_constraints = ON;"
+	     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+	     "WHERE i < %d) INSERT INTO once_key(key, %s) "
+	     "SELECT '%s' || i, %s FROM n, once_key WHERE key = '%s'",
 	    n, columns, key, columns, key);
-	raw(sql);
 }
 
 /* More bad rows than any transaction skips. */
@@ -371,75 +326,52 @@ STORE_TEST(a_crowd_of_bad_rows_keeps_no_key_from_being_reaped)
 	char key[16];
 	int n;
 
-	complete("bad");
+	put("bad", RECORD_COMPLETED);
 	spoil("bad", "path = 'payments', expires_at = 1");
 	multiply("bad", 3500);
 	for (int i = 0; i < 5; i++) {
 		snprintf(key, sizeof(key), "good%d", i);
-		complete(key);
+		put(key, RECORD_COMPLETED);
 	}
 	raw("UPDATE once_key SET expires_at = 2 WHERE path <> 'payments'");
-	assert_int_equal(store_expire(store, 2, changes, &n), RC_OK);
-	assert_int_equal(n, 2);
-	store_changes_free(changes, n);
-	assert_int_equal(
-	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
-	assert_int_equal(n, 3);
-	store_changes_free(changes, n);
+	assert_int_equal(expire(2), 2);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 3);
 	assert_int_equal(
 	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
 	assert_int_equal(n, 0);
 	/* An operator mends one. */
 	raw("UPDATE once_key SET path = '/payments' WHERE key = 'bad7'");
-	assert_int_equal(
-	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
-	assert_int_equal(n, 1);
-	assert_string_equal(changes[0].key, "bad7");
-	store_changes_free(changes, n);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
+	assert_string_equal(changed.key, "bad7");
 }
 
 /* It deletes none of them, so they cost nothing. */
 STORE_TEST(effects_of_a_bad_row_keep_no_key_from_being_reaped)
 {
-	struct store_change changes[STORE_EXPIRE_MAX];
-	int n;
-
-	complete("good");
+	put("good", RECORD_COMPLETED);
 	raw("UPDATE once_key SET expires_at = 2");
-	complete("bad");
+	put("bad", RECORD_COMPLETED);
 	spoil("bad", "path = 'payments', expires_at = 1");
 	raw("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
 	    "WHERE i < 1024) INSERT INTO once_effect(key_id, effect_key, "
 	    "scope, path, key, topic, state, created_at, updated_at) "
 	    "SELECT id, printf('%032x', i), scope, path, key, 'mail', "
 	    "'delivered', 1, 1 FROM n, once_key WHERE key = 'bad'");
-	assert_int_equal(
-	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
-	assert_int_equal(n, 1);
-	assert_string_equal(changes[0].key, "good");
-	store_changes_free(changes, n);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
+	assert_string_equal(changed.key, "good");
 }
 
 /* One that is mended is found by the next call even after another call had
  * gone past it. */
 STORE_TEST(a_bad_row_that_is_mended_is_reaped_at_once)
 {
-	struct store_change changes[STORE_EXPIRE_MAX];
-	int n;
-
-	complete("bad");
-	complete("good");
+	put("bad", RECORD_COMPLETED);
+	put("good", RECORD_COMPLETED);
 	raw("UPDATE once_key SET expires_at = id");
 	spoil("bad", "path = 'payments'");
-	assert_int_equal(
-	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
-	assert_int_equal(n, 1);
-	store_changes_free(changes, n);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 	spoil("bad", "path = '/payments'");
-	assert_int_equal(
-	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
-	assert_int_equal(n, 1);
-	store_changes_free(changes, n);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 }
 
 /* Other callers wait for each transaction of a sweep, so many bad rows of one
@@ -484,7 +416,7 @@ STORE_TEST(a_bad_row_that_is_asked_for_is_no_answer)
 
 	for (size_t i = 0; i < COUNT(sets); i++) {
 		raw("DELETE FROM once_key");
-		complete("k");
+		put("k", RECORD_COMPLETED);
 		spoil("k", sets[i]);
 		store_inline_answer_init(&small);
 		if (store_lookup(store, &who, &r, &small) == RC_OK &&
@@ -510,16 +442,12 @@ STORE_TEST(fields_of_an_answer_that_are_none_are_not_sent)
 		"headers = CAST('A: b' || char(13, 10, 13, 10) AS BLOB)",
 	};
 	struct store_lease lease;
-	struct store_outcome *s;
 	struct response r;
 	struct spool *body;
 
 	for (size_t i = 0; i < COUNT(sets); i++) {
 		raw("DELETE FROM once_key");
-		lease = reserve("k");
-		s = outcome(RECORD_COMPLETED);
-		give_body(s, 10);
-		assert_int_equal(finish(&lease, s), RC_OK);
+		lease = put_answer("k", 10);
 		assert_true(answer_is(lease.id, 10));
 		spoil("k", sets[i]);
 		response_init(&r);

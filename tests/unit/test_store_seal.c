@@ -78,18 +78,6 @@ leases(void)
 	    "count(attempt_lock) + count(lock_file) FROM once_key");
 }
 
-static int
-reap(void)
-{
-	struct store_change changes[STORE_EXPIRE_MAX];
-	int n;
-
-	assert_int_equal(
-	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
-	store_changes_free(changes, n);
-	return n;
-}
-
 #define CASE(name) TEST_WITH(name, setup_handler, teardown_handler)
 
 /* --- it wins ------------------------------------------------------------- */
@@ -162,12 +150,10 @@ CASE(unsealed_a_key_is_answered_from_and_does_not_age)
 	struct store_lease lease;
 	struct store_change change;
 	struct record record;
-	struct store_finding f[16];
-	size_t i, n;
 	int swept;
 
 	r.lease = r.retention = 0;
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	lease = reserve_as(&r);
 	say(handler, &lease, OWN);
 	record = find("k");
 	assert_true(record.unconfirmed);
@@ -177,18 +163,15 @@ CASE(unsealed_a_key_is_answered_from_and_does_not_age)
 	record_free(&record);
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 	assert_true(own_answer_is_given(lease.id));
-	assert_int_equal(reap(), 0);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 0);
 	assert_int_equal(store_forget(store, lease.id, RECORD_NONE), RC_LOST);
 	assert_int_equal(store_recover(store, 1, &change, &swept), RC_OK);
 	assert_int_equal(swept, 0); /* we live */
-	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
-	for (i = 0; i < n; i++)
-		if (!f[i].ok)
-			fail_msg("%s: %s", f[i].name, f[i].text);
+	doctor_finds_nothing();
 
 	settle(&lease, RECORD_UNKNOWN);
 	assert_int_equal(leases(), 0);
-	assert_int_equal(reap(), 1);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 	assert_int_equal(state_of("k"), RECORD_NONE);
 }
 
@@ -196,19 +179,14 @@ CASE(the_request_is_kept_until_it_is_sealed)
 {
 	struct store_reservation r = reservation("k");
 	struct store_lease lease;
-	struct store_finding f[16];
-	size_t i, n;
 
 	r.reconcile_delay = 1;
 	r.environment = "A=1";
 	r.environment_len = sizeof("A=1");
-	assert_int_equal(try_reserve_in(store, &r, &lease), DECIDE_RUN);
+	lease = reserve_as(&r);
 	say(handler, &lease, OWN);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 1);
-	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
-	for (i = 0; i < n; i++)
-		if (!f[i].ok)
-			fail_msg("%s: %s", f[i].name, f[i].text);
+	doctor_finds_nothing();
 	settle(&lease, RECORD_UNKNOWN);
 	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 0);
 }
@@ -300,8 +278,7 @@ lose(const char *key, enum conf_on_crash on_crash, bool answers, int *heir)
 			assert_int_equal(store_attempt_lock(store, &at), RC_OK);
 			r.attempt = &at;
 		}
-		assert_int_equal(
-		    try_reserve_in(store, &r, &lost.lease), DECIDE_RUN);
+		lost.lease = reserve_as(&r);
 		if (answers)
 			say(handler, &lost.lease, OWN);
 		lost.lock = at.lock;
@@ -339,9 +316,8 @@ FORKING(of_a_dead_process_an_own_answer_is_sealed)
 {
 	static const enum conf_on_crash fates[] = { CONF_CRASH_UNKNOWN,
 		CONF_CRASH_RESUME, CONF_CRASH_RESUME };
-	struct store_change change;
 	struct lost lost;
-	int heir, n;
+	int heir;
 	size_t i;
 
 	for (i = 0; i < COUNT(fates); i++) {
@@ -349,13 +325,11 @@ FORKING(of_a_dead_process_an_own_answer_is_sealed)
 		lost = lose("k", fates[i], true, i == 2 ? &heir : NULL);
 		store = open_store();
 		assert_int_equal(leases(), i == 0 ? 3 : 5);
-		assert_int_equal(store_recover(store, 1, &change, &n), RC_OK);
-		assert_int_equal(n, 1);
-		assert_int_equal(change.id, lost.lease.id);
-		assert_string_equal(change.key, "k");
-		assert_int_equal(change.from, RECORD_COMPLETED);
-		assert_int_equal(change.to, RECORD_COMPLETED);
-		store_changes_free(&change, n);
+		assert_int_equal(recover_in(store, 1), 1);
+		assert_int_equal(changed.id, lost.lease.id);
+		assert_string_equal(changed.key, "k");
+		assert_int_equal(changed.from, RECORD_COMPLETED);
+		assert_int_equal(changed.to, RECORD_COMPLETED);
 		assert_int_equal(leases(), 0);
 		assert_int_equal(raw_number("SELECT abs(expires_at - 3600000 - "
 					    "(SELECT last FROM once_clock)) < "
@@ -463,7 +437,7 @@ static void
 end_past_its_retention(const struct store_lease *lease)
 {
 	settle_for(lease, RECORD_COMPLETED, 0);
-	assert_int_equal(reap(), 1);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 }
 
 /* Everything but the sale of a refused transaction, as a number. */
@@ -530,9 +504,7 @@ FORKING(swept_an_attempt_can_say_nothing_more)
 				assert_int_equal(
 				    store_attempt_lock(store, &at), RC_OK);
 				r.attempt = &at;
-				assert_int_equal(
-				    try_reserve_in(store, &r, &next),
-				    DECIDE_RUN);
+				next = reserve_as(&r);
 				assert_string_equal(
 				    next.recovery_point, "late");
 				for (k = 0; k < COUNT(words); k++)

@@ -82,17 +82,6 @@ forget(const char *key)
 	return rc;
 }
 
-/* A key in that state. */
-static struct store_lease
-put(const char *key, enum record_state state)
-{
-	struct store_lease lease = reserve(key);
-
-	if (state != RECORD_IN_PROGRESS)
-		settle(&lease, state);
-	return lease;
-}
-
 /* By a reconciler, after that many tries, or by an operator. */
 static void
 resolve(const struct store_lease *lease, int tries, enum record_state to)
