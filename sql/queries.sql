@@ -736,7 +736,7 @@ SELECT ($orphan_effects), ($stalled_effects), ($missing_payloads),
 SELECT $row, identity,
     EXISTS (SELECT 1 FROM once_key i WHERE i.identity = once_key.identity
 	AND i.id < once_key.id AND i.key = once_key.key
-	AND i.path = once_key.path AND i.scope = once_key.scope) AS twin,
+	AND i.path = once_key.path AND i.scope = once_key.scope) AS repeated,
     listed IS NOT 1
 	AND id <= (SELECT recent FROM once_meta WHERE id = 1) AS hidden
 FROM once_key WHERE id > ?1 ORDER BY id LIMIT ?2;

@@ -198,7 +198,7 @@ world_database(const char *file, char *why, size_t size)
 		    "folder: chown it if it is yours",
 		    file, world_owner(&st), world_self(),
 		    geteuid() == 0 ? "" : ", root");
-	return store_files_check(file, STORE_FILES_KEEP, &bar) ||
+	return store_files_check(file, STORE_FILES_DAEMON, &bar) ||
 	    progcheck_fail(why, size, "%s: %s", bar.file, bar.cure);
 }
 

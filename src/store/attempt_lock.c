@@ -21,7 +21,7 @@
 #include "attempt_file.h"
 #include "attempt_lock.h"
 
-/* Names are drawn at random; a second try is almost never needed. */
+/* Names are random: a second try is almost never needed. */
 #define NEW_TRIES 8
 
 #define NOTE_MAX 256

@@ -2,7 +2,7 @@
  * Which processes are alive: locks that the kernel drops with the process.
  *
  * A process that owns leases holds an OFD write lock on one byte of a lock file
- * beside the database.  The byte's offset is 62 random bits, drawn anew by each
+ * beside the database.  The byte's offset is 62 random bits, new for each
  * process, and is its name in the store.  No byte is ever taken over, so a dead
  * owner never looks alive again.  A lock needs no byte in the file, and none is
  * written here.  A process that can open the file could lock all of it.  So

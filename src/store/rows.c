@@ -12,10 +12,10 @@
 #include "metrics.h"
 #include "rows.h"
 
-/* Number of bad rows that are remembered as logged, and the most lines about
+/* Number of bad rows that are noted as logged, and the most lines about
  * bad rows in one period (ms): a pass may skip any number of them. */
-#define REMEMBERED 64
-#define PERIOD     60000
+#define NOTED  64
+#define PERIOD 60000
 
 static bool
 has_length(const char *text, size_t min, size_t max)
@@ -183,8 +183,8 @@ may_log(bool *last)
 	    atomic_compare_exchange_strong(&since, &began, now))
 		atomic_store(&lines, 0);
 	line = atomic_fetch_add(&lines, 1) + 1;
-	*last = line == REMEMBERED;
-	return line <= REMEMBERED;
+	*last = line == NOTED;
+	return line <= NOTED;
 }
 
 /* A number that stands for the row, and is not 0. */
@@ -209,16 +209,16 @@ rows_bad_counted(void)
 void
 rows_bad(const char *database, const char *table, int64_t id)
 {
-	static _Atomic uint64_t seen[REMEMBERED];
+	static _Atomic uint64_t seen[NOTED];
 	static atomic_uint next;
 	const uint64_t mark = mark_of(table, id);
 	bool last;
 
-	for (unsigned i = 0; i < REMEMBERED; i++) {
+	for (unsigned i = 0; i < NOTED; i++) {
 		if (atomic_load(&seen[i]) == mark)
 			return;
 	}
-	atomic_store(&seen[atomic_fetch_add(&next, 1) % REMEMBERED], mark);
+	atomic_store(&seen[atomic_fetch_add(&next, 1) % NOTED], mark);
 	metrics_count(METRICS_BAD_ROWS);
 	atomic_fetch_add(&counted, 1);
 	if (!may_log(&last))

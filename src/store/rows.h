@@ -83,7 +83,7 @@ struct rows_head {
 extern const struct row_member rows_head[];
 extern const size_t rows_nhead;
 
-/* Reads the head of the response of a key that is kept.  RC_CORRUPT or
+/* Reads the head of a stored response.  RC_CORRUPT or
  * RC_VERSION: it makes no sense; RC_NOMEM. */
 enum rc rows_head_read(
     const struct rows_head *h, const struct record *key, struct response *r);
@@ -93,7 +93,7 @@ enum rc rows_head_read(
 void rows_head_small(const struct rows_head *h, const struct record *key,
     struct store_inline_answer *small);
 
-/* The columns to write, NULL or 0 where the response is not kept.  apart: the
+/* The columns to write, NULL or 0 where no response is stored.  apart: the
  * body goes into pieces, in a store that has them. */
 struct rows_answer {
 	bool keep, apart;

@@ -31,7 +31,7 @@ struct store_admit {
 	bool accepts;       /* it is queued; else it takes the lease */
 	bool keep;          /* the request is stored */
 	unsigned max_queue; /* keys that wait for a worker, at most */
-	/* drawn before the transaction, which other callers may wait for */
+	/* made before the transaction, which other callers may wait for */
 	char uuid[RECORD_UUID_LEN +
 	    1]; /* what a new downstream key is made of */
 	char token[RECORD_TOKEN_LEN + 1];
@@ -42,7 +42,7 @@ struct store_admit {
 	int64_t owner;           /* this process */
 	struct row_value number; /* what the identity is found by */
 	int64_t spec;  /* of the fingerprint's, its number; 0: not known yet */
-	uint64_t more; /* bytes that the request adds to what is kept */
+	uint64_t more; /* bytes that it adds to the stored requests */
 	/* the same of others that the transaction has admitted since it
 	 * asked */
 	uint64_t before;

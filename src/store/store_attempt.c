@@ -22,7 +22,7 @@ local(const struct store *store)
 	return store_base_of(store)->local;
 }
 
-/* Remembers the result for health. */
+/* Notes the result for store_health(). */
 static enum rc
 made(struct store *store, enum rc rc)
 {

@@ -152,8 +152,8 @@ size_t
 store_callers_full(struct store *s, const struct conf *conf,
     char lines[STORE_CALLERS_MAX][RECENT_LINE])
 {
-	static _Atomic int64_t place = INT64_MIN;
-	struct callers c = { .after = atomic_load(&place),
+	static _Atomic int64_t last = INT64_MIN;
+	struct callers c = { .after = atomic_load(&last),
 		.most = highest(conf, CALLERS_OPEN) };
 	const struct conf_route *route;
 	char caller[CALLER_NAME_LEN + 1];
@@ -163,7 +163,7 @@ store_callers_full(struct store *s, const struct conf *conf,
 		return 0;
 	if (callers_next(s, &c) != RC_OK || c.n < STORE_CALLERS_MAX)
 		c.after = INT64_MIN;
-	atomic_store(&place, c.after);
+	atomic_store(&last, c.after);
 	for (size_t i = 0; i < c.n; i++) {
 		route = full_route(conf, c.of, &c.item[i]);
 		if (route == NULL)

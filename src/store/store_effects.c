@@ -139,23 +139,23 @@ struct change {
 
 /* The effect that changes, and of the others of its key the first pending one,
  * and one that has the turn and is not first. */
-enum place { THIS, FIRST, HOLDER, NPLACES };
+enum which { THIS, FIRST, HOLDER, NROWS };
 
 /* .id is 0: there is none. */
 struct rows {
-	struct effect is[NPLACES];
-	struct effect was[NPLACES]; /* without what it owns */
+	struct effect is[NROWS];
+	struct effect was[NROWS]; /* without what it owns */
 };
 
 static void
 rows_free(struct rows *r)
 {
-	for (int i = 0; i < NPLACES; i++)
+	for (int i = 0; i < NROWS; i++)
 		effect_free(&r->is[i]);
 }
 
 static struct effect *
-row_or_none(struct rows *r, enum place i)
+row_or_none(struct rows *r, enum which i)
 {
 	return r->is[i].id != 0 ? &r->is[i] : NULL;
 }
@@ -246,7 +246,7 @@ rows_write(struct tx *tx, const struct rows *r)
 {
 	enum rc rc = RC_OK;
 
-	for (int i = 0; i < NPLACES && rc == RC_OK; i++)
+	for (int i = 0; i < NROWS && rc == RC_OK; i++)
 		if (r->is[i].id != 0 && row_differs(&r->was[i], &r->is[i]))
 			rc = row_write(tx, &r->was[i], &r->is[i]);
 	tx->did |= TX_WORK;

@@ -98,7 +98,7 @@ files_cure(enum store_files_use use, struct store_files_bar *bar)
 		    "%s may not %s this file, which is its own, mode %04o: "
 		    "chmod u+%s it",
 		    self, verb, st.st_mode & 07777, bits);
-	else if (use == STORE_FILES_KEEP)
+	else if (use == STORE_FILES_DAEMON)
 		snprintf(bar->cure, sizeof(bar->cure),
 		    "%s may not %s this file, which belongs to %s, mode %04o: "
 		    "name another file, or chown it to %s if it is oncewrap's",
@@ -132,7 +132,7 @@ store_files_check(
     const char *database, enum store_files_use use, struct store_files_bar *bar)
 {
 	static const char *const suffixes[] = { "", "-wal", "-shm", "-lock" };
-	const size_t n = use == STORE_FILES_KEEP ? 4 : 3;
+	const size_t n = use == STORE_FILES_DAEMON ? 4 : 3;
 	const int mode = use == STORE_FILES_READ ? R_OK : R_OK | W_OK;
 
 	bool exists = false;

@@ -14,7 +14,7 @@
 enum store_files_use {
 	STORE_FILES_READ,  /* by oncectl */
 	STORE_FILES_WRITE, /* by a handler */
-	STORE_FILES_KEEP   /* by oncewrap: the lock file as well */
+	STORE_FILES_DAEMON /* by oncewrap: the lock file as well */
 };
 
 /* The first file that may not be used, and the errno for it. */

@@ -27,7 +27,6 @@ struct store_cursor {
 	char *scope, *path; /* of effects */
 	const char *state;
 	int64_t since;
-	int64_t id;                /* the only row; 0: all */
 	int64_t after_id, last_id; /* of rows that were read */
 	union {
 		struct store_listed key[PAGE];
@@ -46,8 +45,7 @@ list_copy(const char *text, char **out)
 }
 
 static enum rc
-list_new(struct store *store, enum tx_query query, int64_t id, int64_t since,
-    struct store_cursor **out)
+list_new(struct store *store, enum tx_query query, struct store_cursor **out)
 {
 	struct store_cursor *c;
 
@@ -56,9 +54,6 @@ list_new(struct store *store, enum tx_query query, int64_t id, int64_t since,
 		return RC_NOMEM;
 	c->store = store;
 	c->query = query;
-	c->since = since;
-	c->after_id = id != 0 ? id - 1 : 0;
-	c->id = id;
 	return RC_OK;
 }
 
@@ -66,7 +61,7 @@ enum rc
 store_list(struct store *store, const struct store_filter *f,
     struct store_cursor **out)
 {
-	enum rc rc = list_new(store, TX_BROWSE_ROWS, 0, 0, out);
+	enum rc rc = list_new(store, TX_BROWSE_ROWS, out);
 
 	if (rc != RC_OK)
 		return rc;
@@ -78,7 +73,7 @@ store_list(struct store *store, const struct store_filter *f,
 enum rc
 store_list_all(struct store *store, struct store_cursor **out)
 {
-	return list_new(store, TX_LIST_ALL, 0, 0, out);
+	return list_new(store, TX_LIST_ALL, out);
 }
 
 enum rc
@@ -86,11 +81,12 @@ store_outbox_list(struct store *store, const struct store_effect_filter *f,
     struct store_cursor **out)
 {
 	struct store_cursor *c;
-	enum rc rc = list_new(store, TX_EFFECT_LIST, f->id, f->since, &c);
+	enum rc rc = list_new(store, TX_EFFECT_LIST, &c);
 
 	*out = c;
 	if (rc != RC_OK)
 		return rc;
+	c->since = f->since;
 	if (f->state != EFFECT_NONE)
 		c->state = effect_state_name(f->state);
 	if (list_copy(f->scope, &c->scope) && list_copy(f->path, &c->path))
@@ -133,7 +129,7 @@ store_list_free(struct store_cursor *c)
 static void
 list_send(const struct store_cursor *c, struct tx *tx)
 {
-	const int64_t rows = c->id != 0 ? 1 : PAGE;
+	const int64_t rows = PAGE;
 
 	if (is_of_effects(c))
 		tx_send(tx, c->query, "isssii", c->after_id, c->scope, c->path,
@@ -178,18 +174,14 @@ list_read(struct store_cursor *c, struct tx *tx)
 	if (rc == RC_CORRUPT)
 		rows_bad(tx->database, effects ? "once_effect" : "once_key",
 		    c->last_id);
-	else if (c->id == 0 || c->id == c->last_id)
-		c->n++;
-	else if (effects)
-		effect_free(e);
 	else
-		store_listed_free(l);
+		c->n++;
 	return RC_OK;
 }
 
 /* --- the keys of a search ------------------------------------------------- */
 
-/* Puts a key at the place that its number was found at. */
+/* Puts a key where its number was found. */
 static void
 list_put(struct store_cursor *c, struct record *r)
 {
@@ -266,7 +258,7 @@ list_run(struct tx *tx, void *arg)
 		rows++;
 		rc = list_read(c, tx);
 	}
-	c->end = rc == RC_NOTFOUND && (c->id != 0 || rows < PAGE);
+	c->end = rc == RC_NOTFOUND && rows < PAGE;
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 

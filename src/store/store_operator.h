@@ -179,7 +179,6 @@ struct store_effect_filter {
 	const char *scope, *path; /* NULL: any */
 	enum effect_state state;  /* NONE: any */
 	int64_t since;            /* changed at that wall time or later */
-	int64_t id;               /* 0: any */
 };
 
 /* The same for effects: store_list_free() frees the cursor. */

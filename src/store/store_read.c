@@ -52,6 +52,16 @@ stored_body(
 	return tx->ops->stored(tx, what, b->id, length, b->body);
 }
 
+/* The body that was read, or NULL. */
+static struct spool *
+stored_end(struct stored *b, enum rc rc)
+{
+	if (rc == RC_OK)
+		return b->body;
+	spool_free(b->body);
+	return NULL;
+}
+
 /* --- the response --------------------------------------------------------- */
 
 static enum rc
@@ -109,12 +119,10 @@ store_answer(struct store *s, const struct store_identity *identity, int64_t id,
 		r->body_len = (size_t)spool_length(b.body);
 	}
 	if (rc != RC_OK) {
-		spool_free(b.body);
-		b.body = NULL;
 		r->body = NULL;
 		r->body_len = 0;
 	}
-	*body = b.body;
+	*body = stored_end(&b, rc);
 	return rc;
 }
 
@@ -146,12 +154,9 @@ store_request(struct store *s, const struct store_identity *identity,
 	};
 	enum rc rc = store_tx_read(s, request_run, &b);
 
-	if (rc != RC_OK) {
-		spool_free(b.body);
-		b.body = NULL;
+	if (rc != RC_OK)
 		buf_clear(environment);
-	}
-	*body = b.body;
+	*body = stored_end(&b, rc);
 	return rc;
 }
 

@@ -87,7 +87,7 @@
 
 #define WRITE_DID 0x3f00
 
-enum write_stage { WRITE_QUEUED, WRITE_BEGUN, WRITE_DONE };
+enum write_state { WRITE_QUEUED, WRITE_BEGUN, WRITE_DONE };
 
 struct write {
 	/*
@@ -108,7 +108,7 @@ struct write {
 
 	/* the committer's, under its lock */
 	enum rc rc; /* of the last run */
-	enum write_stage stage;
+	enum write_state state;
 	bool is_left;
 	bool late;         /* it counts as unrecorded */
 	int64_t queued_at; /* mono: when it was queued last */

@@ -182,7 +182,7 @@ committer_take_group(struct committer *c, struct committer_list *group)
 			continue;
 		}
 		large |= (w->flags & WRITE_LARGE) != 0;
-		w->stage = WRITE_BEGUN;
+		w->state = WRITE_BEGUN;
 		committer_list_add(group, w);
 	}
 	while ((w = committer_list_take(&keep)) != NULL)
@@ -314,15 +314,15 @@ withdraw(struct committer *c, struct write *w, int64_t *until, enum rc *rc)
 
 	lock_take(&c->lock);
 	patience = committer_patience(c, w);
-	if (w->stage != WRITE_DONE && w->queued_at + patience > now)
+	if (w->state != WRITE_DONE && w->queued_at + patience > now)
 		*until = w->queued_at + patience;
-	else if (w->stage != WRITE_DONE && (w->flags & WRITE_FINISHES) != 0) {
+	else if (w->state != WRITE_DONE && (w->flags & WRITE_FINISHES) != 0) {
 		w->is_left = true;
 		c->health.overdue++;
 		committer_is_late(c, w);
 		*rc = committer_note(c, RC_PENDING);
 		wait = false;
-	} else if (w->stage == WRITE_QUEUED) {
+	} else if (w->state == WRITE_QUEUED) {
 		committer_list_remove(&c->queue, w);
 		/* The committer first tried for the lock a little after
 		 * that. */
@@ -352,7 +352,7 @@ committer_ask(struct committer *c, struct write *w)
 	}
 	w->queued_at = clock_mono();
 	until = w->queued_at + committer_patience(c, w);
-	w->stage = WRITE_QUEUED;
+	w->state = WRITE_QUEUED;
 	committer_list_add(&c->queue, w);
 	lock_give(&c->lock);
 	pthread_cond_signal(&c->work);

@@ -51,7 +51,7 @@ notify(struct committer *c, struct committer_list *group)
 
 	lock_take(&c->lock);
 	for (w = group->first; w != NULL; w = w->next) {
-		w->stage = WRITE_DONE;
+		w->state = WRITE_DONE;
 		if (w->rc == RC_OK) {
 			ended |= (w->did & WRITE_ENDED_KEY) != 0;
 			news |= (w->did & WRITE_MADE_WORK) != 0;
@@ -99,7 +99,7 @@ postpone(struct committer *c, struct write *w)
 		w->pause = PAUSE_LAST;
 	lock_take(&c->lock);
 	w->retry_at = clock_mono() + w->pause;
-	w->stage = WRITE_QUEUED;
+	w->state = WRITE_QUEUED;
 	committer_is_late(c, w);
 	committer_list_add(&c->later, w);
 	lock_give(&c->lock);
@@ -320,7 +320,7 @@ fail_queue(struct committer *c, enum rc rc, enum victims victims)
 			    (w->flags & WRITE_REFUSABLE) == 0)))
 			committer_list_add(&keep, w);
 		else {
-			w->stage = WRITE_BEGUN;
+			w->state = WRITE_BEGUN;
 			committer_list_add(&all, w);
 		}
 	}

@@ -142,8 +142,8 @@ dbfile_check_use(
 		return RC_OK;
 	/* A daemon logs the cure by itself. */
 	snprintf(err, errsize, "database %s: %s%s%s", bar.file,
-	    strerror(bar.error), use == STORE_FILES_KEEP ? "" : ": ",
-	    use == STORE_FILES_KEEP ? "" : bar.cure);
+	    strerror(bar.error), use == STORE_FILES_DAEMON ? "" : ": ",
+	    use == STORE_FILES_DAEMON ? "" : bar.cure);
 	return use == STORE_FILES_READ ? RC_IO : RC_READONLY;
 }
 

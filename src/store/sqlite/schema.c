@@ -1,6 +1,6 @@
 /*
  * Creates a database, or checks that it is ours and of a known version.  An
- * unknown version is refused, never guessed; a foreign file is only read.
+ * unknown version is refused; a foreign file is only read.
  *
  * Several processes may do this at once.  So the transaction that creates the
  * schema reads the version again.
@@ -274,7 +274,7 @@ static enum rc
 schema_open_file(struct db **db, const struct schema_options *o,
     const char *file, char *err, size_t errsize)
 {
-	const enum store_files_use use = o->create ? STORE_FILES_KEEP
+	const enum store_files_use use = o->create ? STORE_FILES_DAEMON
 	    : o->views                             ? STORE_FILES_WRITE
 						   : STORE_FILES_READ;
 	enum rc rc;

@@ -118,8 +118,8 @@ set_clock(struct store *store, enum rc begun, bool *moved)
 
 /*
  * Writes the time, so that this database differs from every earlier copy of
- * itself and a copy put in its place is noticed.  Mends the count of kept
- * bytes, which may have been planted.
+ * itself and a copy put in its place is noticed.  Mends the count of the
+ * bytes of stored requests, which may have been planted.
  */
 static enum rc
 leave_mark(struct store *store)
@@ -151,7 +151,7 @@ start_clock(struct store *store)
 	bool moved;
 
 	/* An operator's process usually leaves no trace. */
-	if (!store->keeper && (rc = set_clock(store, begun, &moved)) != begun)
+	if (!store->daemon && (rc = set_clock(store, begun, &moved)) != begun)
 		return rc;
 	begun = db_begin(db);
 	if (begun == RC_READONLY)
@@ -159,7 +159,7 @@ start_clock(struct store *store)
 	if ((rc = sqlite_liveness(store, &liveness)) == RC_OK)
 		rc = set_clock(store, begun, &moved);
 	if (rc == RC_OK && begun == RC_OK) {
-		rc = store->keeper ? leave_mark(store) : RC_OK;
+		rc = store->daemon ? leave_mark(store) : RC_OK;
 		if (rc == RC_OK)
 			rc = db_commit(db);
 		if (rc != RC_OK && rc != RC_READONLY && !moved) {
@@ -181,7 +181,7 @@ start_guard(struct store *store)
 	if ((rc = start_clock(store)) != RC_OK)
 		return rc;
 	/* The seal is in the file from now on, unless others read. */
-	if (store->keeper)
+	if (store->daemon)
 		(void)db_checkpoint(db, false);
 	if ((rc = db_begin_read(db)) == RC_OK)
 		rc = store_guard_past(&store->guard, db);
@@ -232,7 +232,7 @@ store_start(
 	store->base.database = store->base.file = store->file;
 	store->base.secret = store->secret;
 	store->mode = o->mode;
-	store->keeper = o->create;
+	store->daemon = o->create;
 	store->full = o->durability == CONF_DURABILITY_FULL;
 	store->busy_timeout = o->busy_timeout;
 	*table = "once_meta";
@@ -316,7 +316,7 @@ void
 sqlite_close(struct store *store)
 {
 	/* An operator's process, which only reads, leaves no trace. */
-	if (store->committer != NULL && store->keeper)
+	if (store->committer != NULL && store->daemon)
 		(void)store_clock_note(store, 0);
 	committer_stop(store->committer);
 	/* Its pages would make a mixture of a file that was copied there.  A

@@ -42,7 +42,7 @@ enum rc store_body_run(struct db *db, enum query query, int64_t id);
 /* --- large bodies --------------------------------------------------------- */
 
 /*
- * A large body, of an answer or of a request that is kept.  It is stored in
+ * A large body, of an answer or of a stored request.  It is stored in
  * pieces, each in a transaction together with other writes, so that these do
  * not wait for all of it.  The transaction that completes or makes the key
  * writes the last piece and names them all.  No retry is answered before an

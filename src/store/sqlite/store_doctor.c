@@ -187,8 +187,8 @@ store_warn_of_folder(const struct store *store)
 /* The columns of a row after those of its record. */
 struct numbered {
 	int64_t identity;
-	bool twin;   /* an older row has the same key, path and scope */
-	bool hidden; /* neither recent nor listed: no sweep finds it */
+	bool repeated; /* an older row has the same key, path and scope */
+	bool hidden;   /* neither recent nor listed: no sweep finds it */
 };
 
 enum rc
@@ -197,7 +197,7 @@ sqlite_row_check(
 {
 	static const struct row_member number[] = {
 		ROW_MEMBER('i', numbered, identity),
-		ROW_MEMBER('?', numbered, twin),
+		ROW_MEMBER('?', numbered, repeated),
 		ROW_MEMBER('?', numbered, hidden),
 	};
 	const struct store_identity texts = { r->scope, r->path, r->key };
@@ -206,7 +206,7 @@ sqlite_row_check(
 
 	rc = tx_members(tx, number, sizeof(number) / sizeof(number[0]), &got);
 	if (rc == RC_OK &&
-	    (got.twin || got.hidden ||
+	    (got.repeated || got.hidden ||
 		got.identity != identity_number(&store->seed, &texts)))
 		rc = RC_CORRUPT;
 	return rc;

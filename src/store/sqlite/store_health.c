@@ -156,7 +156,7 @@ say_failed(const struct store *store, const char *what, enum rc rc, char *why,
 {
 	struct store_files_bar bar;
 
-	if (store_files_check(store->file, STORE_FILES_KEEP, &bar))
+	if (store_files_check(store->file, STORE_FILES_DAEMON, &bar))
 		snprintf(why, size, "the database %s cannot be %s: %s",
 		    store->file, what, rc_text(rc));
 	else

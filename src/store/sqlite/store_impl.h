@@ -37,7 +37,7 @@ struct store {
 	char *file; /* the resolved name of the database */
 	struct store_guard guard;
 	unsigned mode;
-	bool keeper; /* opened with create: by a daemon, not an operator */
+	bool daemon; /* opened with create, and not by an operator */
 	bool full;   /* a commit is synced */
 	int64_t busy_timeout;
 	unsigned char secret[SCOPE_SECRET_LEN];
@@ -99,7 +99,7 @@ enum rc store_clock_mix(struct store *store);
 /* Writes down the time in any case, to see whether a commit succeeds. */
 enum rc store_clock_touch(struct store *store);
 
-/* store_owner_is_dead() */
+/* Whether an owner is dead; false if that cannot be determined. */
 bool store_is_dead(struct store *store, int64_t owner);
 
 /* --- transactions of tx.h ------------------------------------------------- */
