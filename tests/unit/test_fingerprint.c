@@ -486,33 +486,6 @@ TEST(canonical_and_exact_bodies_differ)
 	assert_memory_not_equal(a, b, sizeof(a));
 }
 
-/* Never the first N bytes. */
-TEST(last_byte_of_a_large_body_counts)
-{
-	unsigned char a[FINGERPRINT_LEN], b[FINGERPRINT_LEN];
-	size_t len = 4 << 20;
-	char *body = malloc(len);
-	struct request req = {
-		.method = "POST",
-		.path = "/",
-		.query = "",
-		.body = body,
-		.body_len = len,
-		.body_fd = -1,
-	};
-
-	assert_non_null(body);
-	memset(body, 'x', len);
-	assert_int_equal(fingerprint_make(&req, RJSON, a), RC_OK);
-	body[len - 1] = 'y';
-	assert_int_equal(fingerprint_make(&req, RJSON, b), RC_OK);
-	assert_memory_not_equal(a, b, sizeof(a));
-	body[len - 1] = '\0';
-	assert_int_equal(fingerprint_make(&req, RJSON, b), RC_OK);
-	assert_memory_not_equal(a, b, sizeof(a));
-	free(body);
-}
-
 TEST(body_that_cannot_be_read)
 {
 	unsigned char hash[FINGERPRINT_LEN];

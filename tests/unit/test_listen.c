@@ -194,19 +194,6 @@ TEST(socket_in_use_with_a_full_backlog_is_refused)
 	close(peer);
 }
 
-TEST(paths_that_cannot_be)
-{
-	char name[256] = "unix:/";
-	struct conf conf = conf_for(name);
-
-	memset(name + 6, 'x', 150);
-	refused(&conf, "test.conf:7: /xxx", "longer than 107 bytes");
-	conf = conf_for("unix:/no/such/directory/s");
-	refused(&conf, "test.conf:7: /no/such", "No such file or directory");
-	conf.socket_line = 0; /* from the command line */
-	refused(&conf, "/no/such", "No such file or directory");
-}
-
 TEST(names_that_name_no_socket)
 {
 	static const struct {

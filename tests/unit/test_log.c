@@ -258,63 +258,6 @@ TEST(a_long_path_method_peer_and_key_hide_nothing)
 	assert_non_null(strstr(output, "\\x01\" scope=01234567"));
 }
 
-/* The bytes of a file, as output. */
-static void
-read_file(const char *name)
-{
-	FILE *file = fopen(name, "r");
-	size_t n;
-
-	assert_non_null(file);
-	n = fread(output, 1, sizeof(output) - 1, file);
-	output[n] = '\0';
-	fclose(file);
-}
-
-static char folder[] = "/tmp/test-log-XXXXXX";
-static char name[64], moved[64];
-
-static int
-make_folder(UNUSED void **state)
-{
-	if (mkdtemp(folder) == NULL)
-		return -1;
-	snprintf(name, sizeof(name), "%s/log", folder);
-	snprintf(moved, sizeof(moved), "%s/log.1", folder);
-	return 0;
-}
-
-static int
-remove_folder(UNUSED void **state)
-{
-	unlink(name);
-	unlink(moved);
-	return rmdir(folder);
-}
-
-TEST(errors_are_echoed_while_it_is_asked_for)
-{
-	begin();
-	unlink(name);
-	assert_int_equal(log_open(name), 0);
-	log_echo(true);
-	log_event(LOG_WARN, "warn", NULL, LOG_I("n", 1));
-	log_event(LOG_ERROR, "error", NULL, LOG_I("n", 2));
-	log_echo(false);
-	log_event(LOG_ERROR, "later", NULL, LOG_I("n", 3));
-	assert_int_equal(log_open("stderr"), 0);
-	log_echo(true);
-	log_event(LOG_ERROR, "once", NULL, LOG_I("n", 4));
-	log_echo(false);
-	end();
-	assert_string_equal(without_times(),
-	    "level=error event=error n=2\nlevel=error event=once n=4\n");
-	read_file(name);
-	assert_string_equal(without_times(),
-	    "level=warn event=warn n=1\nlevel=error event=error n=2\n"
-	    "level=error event=later n=3\n");
-}
-
 /* After the tests of lines: the one that is lost is told of later. */
 TEST(errno_stays)
 {
@@ -389,5 +332,3 @@ TEST(an_assertion_whose_message_is_not_read_ends_the_process)
 	close(ends[0]);
 	close(ends[1]);
 }
-
-GROUP(make_folder, remove_folder)

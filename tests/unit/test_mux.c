@@ -853,14 +853,6 @@ TEST(small_answer_arrives_in_one_piece)
 	expect_closed(fd);
 }
 
-TEST(head_gets_no_body)
-{
-	int fd;
-
-	answer_text(asked("", &fd, false, "HEAD"), "a body");
-	expect_last(fd, HEAD_200);
-}
-
 /* The peer does not read at first: the answer goes on without the worker, which
  * has the next request meanwhile. */
 TEST(slow_reader_gets_it_all)
@@ -1308,20 +1300,6 @@ TEST(close_sends_what_is_left)
 	stop();
 	pthread_join(reader, NULL);
 	expect_closed(fd);
-}
-
-TEST(close_waits_no_longer_than_told)
-{
-	int64_t began;
-	int fd;
-
-	answer_bytes(asked("", &fd, true, "GET"), sizeof(bytes));
-	began = clock_mono();
-	mux_close(mux, began + 100);
-	mux = NULL;
-	close(listener);
-	assert_true(clock_mono() - began >= 100);
-	assert_true(clock_mono() - began < 5000);
 }
 
 /* --- many at once --- */

@@ -92,14 +92,6 @@ try_it(struct effect *effect)
 	outbox_kind.run(box, conf, effect);
 }
 
-static void
-nothing_is_taken(void)
-{
-	void *item;
-
-	assert_int_equal(look(&item), RC_NOTFOUND);
-}
-
 static int64_t
 number(const char *what)
 {
@@ -127,27 +119,6 @@ CASE(a_topic_alone_may_have_all_threads)
 		try_it(e[i]);
 	assert_int_equal(number("count(*) FILTER (WHERE state = 'delivered')"),
 	    OUTBOX_PROGRAMS);
-}
-
-CASE(a_topic_leaves_a_thread_to_the_others)
-{
-	struct effect *e[OUTBOX_PROGRAMS], *other;
-	int i;
-
-	configure(MAIL SMS);
-	for (i = 0; i < OUTBOX_PROGRAMS; i++)
-		emit("mail");
-	for (i = 0; i < OUTBOX_PROGRAMS - 1; i++)
-		e[i] = take("mail");
-	nothing_is_taken();
-	emit("sms");
-	other = take("sms");
-	try_it(other);
-	nothing_is_taken();
-	try_it(e[0]);
-	e[0] = take("mail");
-	for (i = 0; i < OUTBOX_PROGRAMS - 1; i++)
-		try_it(e[i]);
 }
 
 CASE(topics_take_turns)
