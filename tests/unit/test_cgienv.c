@@ -12,7 +12,8 @@
 #define NPARAMS 8
 #define NENV    6
 
-/* The request of a case, the script it names, and the environment made of it. */
+/* The request of a case, the script it names, and the environment made of both.
+ */
 static struct param params[LIMIT_PARAM_COUNT];
 static struct request rq;
 static struct cgienv_script script;
