@@ -1281,27 +1281,28 @@ TEST(routes_take_defaults_in_any_order_and_are_sorted)
 	assert_int_equal(conf->defaults.handler.umask, 022);
 }
 
+#define OF_PROGRAMS     "502 504", "401 407-408 425 429 500-599"
+#define APP_AMBIGUOUS   "500-502 504-599"
+#define APP_RELEASE     "401 407-408 425 429 503"
+#define OF_APPLICATIONS APP_AMBIGUOUS, APP_RELEASE
+
 TEST(an_application_has_statuses_of_its_own_unless_they_are_set)
 {
 	static const struct {
 		const char *text, *ambiguous, *release;
 	} rows[] = {
-		{ "[route /a]\nhandler = unix:/a", "500-502 504-599",
-		    "401 407-408 425 429 503" },
+		{ "[route /a]\nhandler = unix:/a", OF_APPLICATIONS },
 		{ "[defaults]\nhandler = tcp:a:1\n[route /a]",
-		    "500-502 504-599", "401 407-408 425 429 503" },
+		    OF_APPLICATIONS },
 		{ "[route /a]\nhandler = unix:/a\nambiguous = 504", "504",
-		    "401 407-408 425 429 503" },
-		{ "[route /a]\nrelease =\nhandler = unix:/a", "500-502 504-599",
+		    APP_RELEASE },
+		{ "[route /a]\nrelease =\nhandler = unix:/a", APP_AMBIGUOUS,
 		    "" },
-		{ "[route /a]\nhandler = unix:/a\n"
-		  "[defaults]\nrelease = 409",
-		    "500-502 504-599", "409" },
-		{ "[defaults]\nhandler = unix:/a\n"
-		  "[route /a]\nhandler = /a",
-		    "502 504", "401 407-408 425 429 500-599" },
-		{ "[route /a]\nhandler = /a\nprotocol = fastcgi", "502 504",
-		    "401 407-408 425 429 500-599" },
+		{ "[route /a]\nhandler = unix:/a\n[defaults]\nrelease = 409",
+		    APP_AMBIGUOUS, "409" },
+		{ "[defaults]\nhandler = unix:/a\n[route /a]\nhandler = /a",
+		    OF_PROGRAMS },
+		{ "[route /a]\nhandler = /a\nprotocol = fastcgi", OF_PROGRAMS },
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -1322,17 +1323,13 @@ TEST(processes_that_stay_need_a_program)
 		{ "[defaults]\n\nprotocol = fastcgi", 3 },
 		{ "[defaults]\nprotocol = fastcgi\n[route /a]\nkey = ignore",
 		    2 },
-		{ "[route /a]\nhandler = /a\n[route /b]\n"
-		  "protocol = fastcgi",
+		{ "[route /a]\nhandler = /a\n[route /b]\nprotocol = fastcgi",
 		    4 },
-		{ "[defaults]\nprotocol = fastcgi\n[route /a]\n"
-		  "handler = /a",
+		{ "[defaults]\nprotocol = fastcgi\n[route /a]\nhandler = /a",
 		    0 },
-		{ "[defaults]\nhandler = /a\n[route /a]\n"
-		  "protocol = fastcgi",
+		{ "[defaults]\nhandler = /a\n[route /a]\nprotocol = fastcgi",
 		    0 },
-		{ "[defaults]\nprotocol = fastcgi\n[route /a]\n"
-		  "protocol = cgi",
+		{ "[defaults]\nprotocol = fastcgi\n[route /a]\nprotocol = cgi",
 		    0 },
 	};
 	char expected[256];
@@ -1659,8 +1656,8 @@ TEST(any_route_that_shares_the_database_shares_it)
 		    true },
 		{ "[route /a]\n[route /b]\nshare_database = yes\n", true },
 		{ "[defaults]\nshare_database = yes\n", true },
-		{ "[defaults]\nshare_database = yes\n"
-		  "[route /]\nshare_database = no\n",
+		{ "[defaults]\nshare_database = yes\n[route /]\nshare_database "
+		  "= no\n",
 		    true },
 	};
 

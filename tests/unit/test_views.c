@@ -164,15 +164,15 @@ text_is(sqlite3 *db, const char *sql, const char *wanted)
 	sqlite3_finalize(s);
 }
 
+/* Of the one key or effect that there is. */
 #define ANSWER                                                           \
-	"SELECT concat FROM (SELECT printf('%s %d %d %s %d|%s', state, " \
-	"kept, status, kind, body_length, CAST(headers AS TEXT)) AS "    \
-	"concat, id FROM once_key ORDER BY id DESC LIMIT 1)"
+	"SELECT printf('%s %d %d %s %d|%s', state, kept, status, kind, " \
+	"body_length, CAST(headers AS TEXT)) FROM once_key"
 #define EFFECT                                                        \
 	"SELECT printf('%s %s %s %s %s %d %d %s', scope, path, key, " \
-	"topic, state, attempts, next_at, payload) FROM once_effect " \
-	"ORDER BY id DESC LIMIT 1"
-#define RECOVERY "SELECT recovery_point FROM once_key ORDER BY id DESC LIMIT 1"
+	"topic, state, attempts, next_at, payload) FROM once_effect"
+#define RECOVERY              "SELECT recovery_point FROM once_key"
+#define LENGTH(column, table) "SELECT length(" column ") FROM " table
 
 TOPICS_TEST(what_is_right_is_taken)
 {
@@ -182,9 +182,7 @@ TOPICS_TEST(what_is_right_is_taken)
 		{ CHECKPOINT "'charged')", RECOVERY, "charged" },
 		{ CHECKPOINT "' ~ 1 of 2 ')", RECOVERY, " ~ 1 of 2 " },
 		{ CHECKPOINT REPEATED("'a'", 63) ")",
-		    "SELECT length(recovery_point) FROM once_key "
-		    "ORDER BY id DESC LIMIT 1",
-		    "63" },
+		    LENGTH("recovery_point", "once_key"), "63" },
 		{ OUTBOX "'mail', 'to bob')", EFFECT,
 		    "alice /payments k mail pending 0 0 to bob" },
 		{ OUTBOX "'sms', x'746f20626f62')", EFFECT,
@@ -194,18 +192,13 @@ TOPICS_TEST(what_is_right_is_taken)
 		{ OUTBOX "'mail', x'')", EFFECT,
 		    "alice /payments k mail pending 0 0 " },
 		{ OUTBOX "'mail', zeroblob(2048))",
-		    "SELECT length(payload) FROM once_effect "
-		    "ORDER BY id DESC LIMIT 1",
-		    "2048" },
+		    LENGTH("payload", "once_effect"), "2048" },
 		{ OUTBOX "'mail', zeroblob(2049))",
 		    "SELECT length(body) FROM once_effect JOIN once_payload "
-		    "ON effect_id = id WHERE payload IS NULL "
-		    "ORDER BY id DESC LIMIT 1",
+		    "ON effect_id = id WHERE payload IS NULL",
 		    "2049" },
 		{ OUTBOX "'mail', zeroblob(16777216))",
-		    "SELECT length(body) FROM once_payload "
-		    "ORDER BY effect_id DESC LIMIT 1",
-		    "16777216" },
+		    LENGTH("body", "once_payload"), "16777216" },
 		{ RESPONSE "201, NULL, NULL)", ANSWER, "completed 1 201 0 0|" },
 		{ RESPONSE "'201', '', '')", ANSWER, "completed 1 201 0 0|" },
 		{ RESPONSE "200, 'A: b', x'')", ANSWER,
@@ -225,17 +218,11 @@ TOPICS_TEST(what_is_right_is_taken)
 		{ RESPONSE "201, 'A: status: 1', NULL)", ANSWER,
 		    "completed 1 201 0 0|A: status: 1" },
 		{ RESPONSE "201, " REPEATED("'A:b'||char(10)", 256) ", NULL)",
-		    "SELECT length(headers) FROM once_key "
-		    "ORDER BY id DESC LIMIT 1",
-		    "1024" },
+		    LENGTH("headers", "once_key"), "1024" },
 		{ RESPONSE "200, 'A:' || " REPEATED("'a'", 65531) ", NULL)",
-		    "SELECT length(headers) FROM once_key "
-		    "ORDER BY id DESC LIMIT 1",
-		    "65533" },
+		    LENGTH("headers", "once_key"), "65533" },
 		{ RESPONSE "200, NULL, zeroblob(16777216))",
-		    "SELECT length(body) FROM once_body "
-		    "ORDER BY key_id DESC LIMIT 1",
-		    "16777216" },
+		    LENGTH("body", "once_body"), "16777216" },
 	};
 	struct store_lease lease;
 	sqlite3 *db;
