@@ -384,7 +384,7 @@ fingerprint_spec = CASE WHEN ?35 >= 0 THEN ?35 ELSE fingerprint_spec END
 -- list: record_was
 id = ?1 AND state = ?2 AND attempt = ?3 AND token IS ?4
 
--- A key that an accepted request has made is listed from the beginning.  A
+-- A key that is queued is listed from the beginning.  A
 -- second row of an identity fails as one without a number: see schema.sql.
 -- name: record_new
 INSERT INTO once_key(id, key, path, scope, $record_columns, fingerprint_spec,
@@ -393,7 +393,7 @@ VALUES (?1, ?2, ?3, ?4, $record_values, ?35,
     CASE WHEN ?34 IS NULL AND NOT EXISTS (SELECT 1 FROM once_key
 	WHERE identity = ?36 AND key = ?2 AND path = ?3 AND scope = ?4)
 	THEN ?36 END,
-    ?37, ?12, CASE WHEN ?5 = 'pending'
+    ?37, ?12, CASE WHEN ?23 IS NOT NULL
 	OR ?1 <= (SELECT recent FROM once_meta WHERE id = 1) THEN 1 END);
 
 -- name: record_write
@@ -515,7 +515,7 @@ id = ?1 AND state = ?2 AND attempts = ?3 AND owner IS ?4
 UPDATE once_effect SET state = ?5, attempts = ?6,
     next_at = CASE WHEN ?7 THEN ?8 END, owner = ?9, reference = ?10,
     last_error = ?11, updated_at = ?12,
-    payload = CASE WHEN ?5 <> 'delivered' THEN payload END
+    payload = CASE WHEN ?13 THEN payload END
 WHERE $effect_was;
 
 -- Deletes a delivered effect if its key is deleted, or is a marker.

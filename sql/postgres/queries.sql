@@ -401,16 +401,6 @@ WHERE NOT EXISTS (SELECT 1 FROM once_owner o WHERE o.id <> $1::bigint);
 
 -- Finishing -------------------------------------------------------------------
 
--- $1 is the key, $2 the token.  If its key became unknown on
--- suspicion, an attempt may still record its outcome (see once_key.late_token).
--- list: own_attempt
-k.id = $1::bigint AND ((k.state = 'in_progress' AND k.token = $2::text)
-    OR (k.state = 'unknown' AND k.late_token = $2::text))
-
--- list: lease_ends
-token = NULL, owner = NULL, late_token = NULL, locked_until = NULL,
-attempt_lock = NULL, lock_file = NULL, reconcile_after = NULL
-
 -- Deletes the requests of the keys of "unneeded".
 -- list: without_request
 request AS (DELETE FROM once_request o USING unneeded
@@ -424,20 +414,23 @@ WITH unneeded AS (SELECT $1::bigint AS id),
 $without_request
 SELECT count(*) FROM request;
 
--- Completes the key of an attempt, among operations of others; $3 is the
--- retention.  No row: the attempt has no lease any more.
+-- Writes all that step_complete() sets, without a look at the row before, among
+-- operations of others; $17 and $18 are ms from the time of the statement.  No
+-- row: the attempt has no lease any more, or one on suspicion.
 -- name: finish
-UPDATE once_key k SET state = 'completed', $lease_ends,
-    updated_at = $now, expires_at = $server_clock + $3::bigint, kept = $4,
-    status = $5::bigint, kind = $6::bigint, response_version = $7::bigint,
-    body_length = $8, last_error = NULL, reason = $9, headers = $10,
-    body = $11
-WHERE $own_attempt RETURNING k.expires_at;
+UPDATE once_key SET (state, token, owner, locked_until, attempt_lock, lock_file,
+	reconcile_after, late_token, last_error, kept, status, body_length)
+    = ROW($5::text, $6::text, $7::bigint, $8::bigint, $9::bigint, $10::bigint,
+	$11::bigint, $12::text, $13::bytea, $14::boolean, $15::bigint,
+	$16::bigint),
+    updated_at = $now + $17::bigint, expires_at = $server_clock + $18::bigint,
+    kind = $19::bigint, response_version = $20::bigint, reason = $21,
+    headers = $22, body = $23
+WHERE $record_was RETURNING expires_at;
 
--- Erases the request of that key, if it is completed.
+-- Erases the request of that key, if it is in that state now.
 -- name: finish_request
-WITH unneeded AS (SELECT id FROM once_key
-    WHERE id = $1 AND state = 'completed'),
+WITH unneeded AS (SELECT id FROM once_key WHERE id = $1 AND state = $2::text),
 $without_request
 SELECT count(*) FROM request;
 
@@ -572,7 +565,7 @@ id = $1 AND state = $2::text AND attempts = $3::bigint
 UPDATE once_effect SET state = $5::text, attempts = $6::bigint,
     next_at = CASE WHEN $7::boolean THEN $8::bigint END, owner = $9::bigint,
     reference = $10, last_error = $11, updated_at = $12::bigint,
-    payload = CASE WHEN $5::text <> 'delivered' THEN payload END
+    payload = CASE WHEN $13::boolean THEN payload END
 WHERE $effect_was;
 
 -- Deletes a delivered effect if its key is deleted, or is a marker.

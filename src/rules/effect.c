@@ -50,6 +50,12 @@ effect_free(struct effect *e)
 }
 
 bool
+effect_needs_payload(const struct effect *e)
+{
+	return e->state == EFFECT_PENDING || e->state == EFFECT_DEAD_LETTER;
+}
+
+bool
 effect_is_sound(const struct effect *e)
 {
 	const bool tried = e->owner != 0;

@@ -44,6 +44,9 @@ struct effect {
 /* Frees its members and zeroes all; not the struct. */
 void effect_free(struct effect *e);
 
+/* Whether its payload is still needed, or is not stored any more. */
+bool effect_needs_payload(const struct effect *e);
+
 /* Whether the invariants numbered in effect.c hold. */
 bool effect_is_sound(const struct effect *e);
 

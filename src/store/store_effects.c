@@ -19,7 +19,7 @@
 
 /* The parameters of $effect_was, and what follows them in effect_write. */
 #define WAS "isdz"
-#define SET "sd?izosi"
+#define SET "sd?izosi?"
 
 /* --- which is next -------------------------------------------------------- */
 
@@ -217,6 +217,7 @@ row_write(struct tx *tx, const struct effect *was, const struct effect *e)
 {
 	const char *state = effect_state_name(was->state);
 	const bool delivered = e->state == EFFECT_DELIVERED;
+	const bool payload = effect_needs_payload(e);
 	enum rc rc;
 	int n;
 
@@ -229,14 +230,14 @@ row_write(struct tx *tx, const struct effect *was, const struct effect *e)
 		    was->attempts, was->owner, effect_state_name(e->state),
 		    e->attempts, (int)e->has_turn, e->next_at, e->owner,
 		    e->reference.data, e->reference.len, e->last_error,
-		    e->updated_at);
+		    e->updated_at, (int)payload);
 	}
 	if (delivered)
 		tx_send(tx, TX_EFFECT_GONE, "i", e->id);
 	rc = tx_change_one(tx, RC_CORRUPT);
 	if (rc == RC_OK && delivered)
 		rc = tx_changed(tx, &n);
-	if (rc == RC_OK && (delivered || e->state == EFFECT_NONE))
+	if (rc == RC_OK && !payload)
 		rc = tx->ops->erase(tx, e->id, TX_PAYLOAD);
 	return rc;
 }

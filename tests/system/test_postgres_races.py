@@ -1,10 +1,9 @@
 """The statements of the PostgreSQL store where several processes use it at the
 same time; and what they count and leave behind."""
 from answer import eq
-from pgsql import (OWNER, TOKEN, admit, digest, grant, lose, record, reserve,
-                   store)
+from pgsql import (OWNER, TOKEN, admit, digest, ended, grant, lose, record,
+                   reserve, store)
 
-ANSWER = (True, 200, 0, 1, 2, None, b'', b'ab')
 OTHER = 'f' * 32
 
 
@@ -120,7 +119,7 @@ def test_the_row_of_a_process_stays_as_long_as_it_has_a_lease(t):
         once.do(once.text('session_delete', OWNER))
         eq(once.value(rows), '2')
         once.do('UPDATE once_owner SET beat = beat + 1')
-    once.run('finish', 1, TOKEN, 1000, *ANSWER)
+    once.run('finish', *ended(1))
     once.do(once.text('owner_delete', OWNER))
     once.do(once.text('session_delete', OWNER))
     eq(once.value(rows), '0')
@@ -174,10 +173,10 @@ def test_a_handler_whose_lease_ends_meanwhile_has_written_nothing(t):
 
 # What the steps of an effect write.
 FOUND = ('pending', 0, None)
-BEGUN = ('pending', 1, False, 0, OWNER, None, None, 1)
+BEGUN = ('pending', 1, False, 0, OWNER, None, None, 1, True)
 TRIED = ('pending', 1, OWNER)
-ENDED = ('delivered', 1, False, 0, None, b'ok', None, 1)
-DUE = ('pending', 0, True, 1, None, None, None, 1)
+ENDED = ('delivered', 1, False, 0, None, b'ok', None, 1, False)
+DUE = ('pending', 0, True, 1, None, None, None, 1, True)
 
 
 def test_an_effect_that_comes_while_the_last_one_ends_gets_its_turn(t):
@@ -246,7 +245,7 @@ def test_two_passes_take_different_keys(t):
     for i in range(1, 7):
         token = '%032x' % i
         reserve(once, 'k%d' % i, token=token)
-        once.run('finish', i, token, 0, *ANSWER)
+        once.run('finish', *ended(i, token, 0))
         once.do('UPDATE once_key SET expires_at = %d WHERE id = %d' %
                 (7 - i, i))
     once.do('BEGIN')

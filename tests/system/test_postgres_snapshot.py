@@ -4,9 +4,8 @@ a PostgreSQL store.  It keeps the versions of rows that were changed since, and
 none of these statements may have to step over all of them."""
 import json
 
-from pgsql import OWNER, TOKEN, digest, record, reserve, store
+from pgsql import OWNER, digest, ended, record, reserve, store
 
-ANSWER = (True, 200, 0, 1, 2, None, b'', b'ab')
 RUNS = 2000
 LONG_AGO = -3600000     # the deadline of what has ended since (ms from now)
 REQUEST = b'A=b', b'c'
@@ -30,7 +29,7 @@ def lives(once, first):
     for n in range(first, first + RUNS):
         once.run('session_next', OWNER, once.epoch, 0, n)
         reserve(once, 'k%d' % n, id=n, lease=LONG_AGO, request=REQUEST)
-        once.run('finish', n, TOKEN, 1000, *ANSWER)
+        once.run('finish', *ended(n))
         once.run('owner_beat', OWNER, 'host', 'boot', 1)
 
 

@@ -7,7 +7,7 @@ import re
 
 import base
 from answer import eq
-from pgsql import FILES, TOKEN, clear, digest, statements, store
+from pgsql import FILES, TOKEN, clear, digest, ended, statements, store
 
 LATE = 1 << 49      # not yet (ms)
 STATES = ('pending', 'in_progress', 'completed', 'failed_retryable', 'unknown',
@@ -112,8 +112,7 @@ def test_passes_find_few_rows_among_many_keys(t):
             ('gauge_running', (0,)), ('find_open', (
                 '11111111-1111-4111-8111-111111111111',)),
             ('status', ('0' * 32,)), ('record_read', (1 << 40,)),
-            ('finish', (1 << 40, TOKEN, 1, True, 200, 0, 1, 0, None,
-                               None, None)),
+            ('finish', ended(1 << 40)),
             ('tally', (0, 100))):
         for mode in ('custom', 'generic'):
             once.do('SET plan_cache_mode = force_%s_plan' % mode)
@@ -152,7 +151,6 @@ def with_row(once, state, also=None):
 
 
 UNCONFIRMED = "token = '%s', owner = 7, locked_until = 5" % TOKEN
-ANSWER = (True, 200, 0, 1, 2, None, b'', b'ab')
 # What a record becomes: the values of $record_values, and no new spec.
 RECORD = ('unknown', 1, None, None, None, False, 1000, 1, None, False, 0, None,
           None, 5, None, 0, None, False, None, False, None, None, None, b'f',

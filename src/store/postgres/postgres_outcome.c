@@ -38,20 +38,44 @@ postgres_outcome_is_final(enum rc rc)
 
 /* --- in a group ----------------------------------------------------------- */
 
+/* What the end of the attempt makes of its record, as far as it changes that;
+ * the times are ms from that of the transaction. */
+static enum rc
+finish_record(const struct outcome_change *o, struct record *r, struct step *s)
+{
+	static const struct step_time at = { 0 };
+
+	memset(s, 0, sizeof(*s));
+	memset(r, 0, sizeof(*r));
+	r->id = o->id;
+	r->state = RECORD_IN_PROGRESS;
+	r->attempt = o->attempt;
+	memcpy(r->token, o->token, sizeof(r->token));
+	return o->step(o, r, at, s);
+}
+
 static void
 finish_send(struct pg *pg, void *arg, struct txn_group *group)
 {
 	const struct outcome_change *o =
 	    &((const struct postgres_outcome *)arg)->change;
 	struct rows_answer c;
+	struct record r;
+	struct step s;
 
 	(void)group;
+	(void)finish_record(o, &r, &s); /* as in finish_may_share() */
 	rows_answer(&o->outcome, &c);
-	pg_send(pg, PG_QUERY_FINISH, "isi?ddditoo", o->id, o->token,
-	    o->retention, c.keep, c.status, c.kind, STORE_RESPONSE_VERSION,
-	    c.length, c.reason, c.fields, c.nfields, c.body, c.nbody);
-	if (!o->no_request)
-		pg_send_quietly(pg, PG_QUERY_FINISH_REQUEST, "i", o->id);
+	pg_send(pg, PG_QUERY_FINISH, "isdsstzzzzztt?zziiddtoo", o->id,
+	    record_state_name(RECORD_IN_PROGRESS), o->attempt, o->token,
+	    record_state_name(r.state), r.token, r.owner, r.locked_until,
+	    r.attempt_lock, r.lock_file, r.reconcile_after, r.late_token,
+	    r.last_error, (int)r.kept, (int64_t)r.status, r.body_length,
+	    r.updated_at, r.expires_at, c.kind, STORE_RESPONSE_VERSION,
+	    c.reason, c.fields, c.nfields, c.body, c.nbody);
+	if (!o->no_request && s.request == STEP_DELETED)
+		pg_send_quietly(pg, PG_QUERY_FINISH_REQUEST, "is", o->id,
+		    record_state_name(r.state));
 }
 
 static enum rc
@@ -71,11 +95,12 @@ static bool
 finish_may_share(const struct store *s, const struct outcome_change *o)
 {
 	struct rows_answer c;
+	struct record r;
+	struct step step;
 
 	if (o->token[0] == '\0' || s->shared || o->attempt > 1 ||
 	    o->outcome.state != RECORD_COMPLETED || o->outcome.refused.is ||
-	    o->outcome.errors.len > 0 ||
-	    !record_may_change(RECORD_IN_PROGRESS, RECORD_COMPLETED, false))
+	    o->outcome.errors.len > 0 || finish_record(o, &r, &step) != RC_OK)
 		return false;
 	rows_answer(&o->outcome, &c);
 	return !c.apart;

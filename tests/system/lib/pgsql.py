@@ -186,6 +186,12 @@ def record(id, key, state='in_progress', caller=11, token=TOKEN, lease=60000,
             '11111111-1111-4111-8111-111111111111')
 
 
+def ended(id, token=TOKEN, retention=1000):
+    """The parameters of finish: an attempt is completed, with an answer."""
+    return (id, 'in_progress', 1, token, 'completed', *[None] * 8, True, 200,
+            2, 0, retention, 0, 1, None, b'', b'ab')
+
+
 def reserve(once, key='k', id=None, request=None, **kw):
     """Inserts a key with a lease."""
     id = id or int(admit(once, key)['next'])
