@@ -254,25 +254,35 @@ rawf(const char *format, ...)
 	raw(sql);
 }
 
+/* The first value that a query gives, as text. */
+static UNUSED void
+raw_text(const char *sql, char *out, size_t size)
+{
+	sqlite3_stmt *s;
+	sqlite3 *db;
+
+	if (is_postgresql()) {
+		psql(schema, sql, out, size);
+		return;
+	}
+	db = raw_open(file);
+	if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	snprintf(out, size, "%s",
+	    sqlite3_step(s) == SQLITE_ROW && sqlite3_column_text(s, 0) != NULL
+		? (const char *)sqlite3_column_text(s, 0)
+		: "");
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+}
+
 static UNUSED int64_t
 raw_number(const char *sql)
 {
 	char out[256];
-	sqlite3_stmt *s;
-	sqlite3 *db;
-	int64_t n;
 
-	if (is_postgresql()) {
-		psql(schema, sql, out, sizeof(out));
-		return *out == 't' ? 1 : strtoll(out, NULL, 10);
-	}
-	db = raw_open(file);
-	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
-	n = sqlite3_column_int64(s, 0);
-	sqlite3_finalize(s);
-	sqlite3_close(db);
-	return n;
+	raw_text(sql, out, sizeof(out));
+	return *out == 't' ? 1 : strtoll(out, NULL, 10);
 }
 
 /* The beginning of the names of the files about this host's processes. */
@@ -604,56 +614,30 @@ put_answer(const char *key, size_t length)
 	return lease;
 }
 
-static UNUSED void
-owner_in_file(int64_t id, char text[3][256])
-{
-	sqlite3 *db = raw_open(file);
-	sqlite3_stmt *s;
-	bool is;
-
-	assert_int_equal(sqlite3_prepare_v2(db,
-			     "SELECT scope, path, key FROM once_key "
-			     "WHERE id = ?",
-			     -1, &s, NULL),
-	    SQLITE_OK);
-	sqlite3_bind_int64(s, 1, id);
-	is = sqlite3_step(s) == SQLITE_ROW;
-	for (int i = 0; i < 3; i++)
-		snprintf(text[i], 256, "%s",
-		    is ? (const char *)sqlite3_column_text(s, i) : "");
-	sqlite3_finalize(s);
-	sqlite3_close(db);
-}
-
-static UNUSED void
-owner_in_schema(int64_t id, char text[3][256])
-{
-	char sql[200], out[800];
-	char *at = out, *end;
-
-	snprintf(sql, sizeof(sql),
-	    "SELECT convert_from(scope, 'UTF8'), convert_from(path, 'UTF8'), "
-	    "convert_from(key, 'UTF8') FROM once_key WHERE id = %lld",
-	    (long long)id);
-	psql(schema, sql, out, sizeof(out));
-	for (int i = 0; i < 3; i++) {
-		end = at + strcspn(at, "\n");
-		snprintf(text[i], 256, "%.*s", (int)(end - at), at);
-		at = *end != '\0' ? end + 1 : end;
-	}
-}
-
 /* Whose key that is; "" if there is none. */
 static UNUSED const struct store_identity *
 owner_of(int64_t id)
 {
-	static char text[3][256];
-	static const struct store_identity who = { text[0], text[1], text[2] };
+	static char text[800];
+	static struct store_identity who;
+	char sql[300], *path, *key;
 
-	if (is_postgresql())
-		owner_in_schema(id, text);
-	else
-		owner_in_file(id, text);
+	snprintf(sql, sizeof(sql),
+	    is_postgresql()
+		? "SELECT convert_from(scope, 'UTF8'), convert_from(path, "
+		  "'UTF8'), convert_from(key, 'UTF8') FROM once_key "
+		  "WHERE id = %lld"
+		: "SELECT scope || char(10) || path || char(10) || key "
+		  "FROM once_key WHERE id = %lld",
+	    (long long)id);
+	raw_text(sql, text, sizeof(text) - 3);
+	path = strchrnul(text, '\n');
+	key = *path != '\0' ? strchrnul(path + 1, '\n') : path;
+	who = (struct store_identity){ text, path + (*path != '\0'),
+		key + (*key != '\0') };
+	if (*key != '\0')
+		key[1 + strcspn(key + 1, "\n")] = '\0';
+	*path = *key = '\0';
 	return &who;
 }
 

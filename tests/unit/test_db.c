@@ -283,87 +283,72 @@ TEST(words_arrays_and_bytes_become_members)
 
 /* --- mistakes ------------------------------------------------------------- */
 
-static enum rc
-too_few_parameters(void)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_NEW);
-
-	db_bindf(s, "si", "x", INT64_C(1));
-	return db_step_done(s);
-}
-
-static enum rc
-too_many_parameters(void)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_NEW);
-
-	db_bindf(s, "siin", "x", INT64_C(1), INT64_C(1));
-	return db_step_done(s);
-}
-
-static enum rc
-no_such_parameter(void)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_NEW);
-
-	db_bindf(s, "siq", "x", INT64_C(1));
-	return db_step_done(s);
-}
-
-static enum rc
-too_few_columns(void)
-{
-	return READ("--");
-}
-
-static enum rc
-too_many_columns(void)
-{
-	return READ("----");
-}
-
-static enum rc
-no_such_column(void)
-{
-	return READ("--q");
-}
-
-static enum rc
-a_pointer_that_would_dangle(void)
-{
-	const char *text;
-
-	return READ("p--", &text);
-}
-
 static const struct row_member other[] = {
 	{ "boot_id", 'f', 0, 8, NULL },
 	{ "last", 'd', 8, sizeof(int), NULL },
 };
-
-static enum rc
-other_columns(void)
-{
-	char out[16];
-
-	return read_thing(other, 2, out);
-}
 
 static const struct row_member more[] = {
 	{ "last", 'd', 0, sizeof(int), NULL },
 	{ "more", 'd', 0, sizeof(int), NULL },
 };
 
-static enum rc
-more_columns(void)
-{
-	int out;
+enum mistake {
+	TOO_FEW_PARAMETERS,
+	TOO_MANY_PARAMETERS,
+	NO_SUCH_PARAMETER,
+	TOO_FEW_COLUMNS,
+	TOO_MANY_COLUMNS,
+	NO_SUCH_COLUMN,
+	A_POINTER_THAT_WOULD_DANGLE,
+	OTHER_COLUMNS,
+	MORE_COLUMNS,
+	MISTAKES
+};
 
-	return read_thing(more, 2, &out);
+static enum rc
+bind(const char *format)
+{
+	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_NEW);
+
+	db_bindf(s, format, "x", INT64_C(1), INT64_C(1));
+	return db_step_done(s);
+}
+
+static enum rc
+make(enum mistake mistake)
+{
+	const char *text;
+	char out[16];
+
+	switch (mistake) {
+	case TOO_FEW_PARAMETERS:
+		return bind("si");
+	case TOO_MANY_PARAMETERS:
+		return bind("siin");
+	case NO_SUCH_PARAMETER:
+		return bind("siq");
+	case TOO_FEW_COLUMNS:
+		return READ("--");
+	case TOO_MANY_COLUMNS:
+		return READ("----");
+	case NO_SUCH_COLUMN:
+		return READ("--q");
+	case A_POINTER_THAT_WOULD_DANGLE:
+		return READ("p--", &text);
+	case OTHER_COLUMNS:
+		return read_thing(other, 2, out);
+	case MORE_COLUMNS:
+		return read_thing(more, 2, out);
+	case MISTAKES:
+		break;
+	}
+	return RC_OK;
 }
 
 /* A build with checks aborts; any other returns RC_INVALID. */
-static void refused(enum rc (*mistake)(void))
+static void
+refused(enum mistake mistake)
 {
 	int status;
 	pid_t pid = fork();
@@ -375,7 +360,7 @@ static void refused(enum rc (*mistake)(void))
 		(void)setrlimit(RLIMIT_CORE, &none);
 		(void)signal(SIGABRT, SIG_DFL);
 		(void)close(STDERR_FILENO);
-		_exit(mistake() == RC_INVALID ? 0 : 1);
+		_exit(make(mistake) == RC_INVALID ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 #ifdef RECORD_CHECKS
@@ -390,15 +375,8 @@ static void refused(enum rc (*mistake)(void))
 TEST(a_format_that_does_not_fit_is_refused)
 {
 	BIND("sid", "x", INT64_C(1), 1);
-	refused(too_few_parameters);
-	refused(too_many_parameters);
-	refused(no_such_parameter);
-	refused(too_few_columns);
-	refused(too_many_columns);
-	refused(no_such_column);
-	refused(a_pointer_that_would_dangle);
-	refused(other_columns);
-	refused(more_columns);
+	for (enum mistake m = 0; m < MISTAKES; m++)
+		refused(m);
 }
 
 static int

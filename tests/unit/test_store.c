@@ -344,28 +344,6 @@ STORE_TEST(a_small_answer_comes_with_its_record)
 	}
 }
 
-/* Bytes of a reason that is too long. */
-#define SEVENTY                                    \
-	"0123456789012345678901234567890123456789" \
-	"012345678901234567890123456789"
-
-STORE_TEST(a_small_answer_that_makes_no_sense_is_not_given)
-{
-	static const char *const damage[] = { "response_version = 3",
-		"body_length = 2", "body_length = 4294967299", "kind = 7",
-		"reason = '" SEVENTY "'" };
-	char key[16];
-	size_t i;
-
-	for (i = 0; i < COUNT(damage); i++) {
-		snprintf(key, sizeof(key), "%zu", i);
-		put_answer(key, 3);
-		assert_true(look_gives(key, 3));
-		rawf("UPDATE once_key SET %s WHERE key = '%s'", damage[i], key);
-		assert_false(look_gives(key, 0));
-	}
-}
-
 STORE_TEST(only_a_kept_answer_is_given)
 {
 	struct store_lease lease = reserve("k"), other = reserve("o");

@@ -1,7 +1,7 @@
 /*
  * store: what goes wrong around it.  Killed processes, locks of others, files
- * that are not ours, rows that make no sense.  Disks that are full or fail are
- * in tests/power/faults.c and tests/system/test_store.py.
+ * that are not ours.  Disks that are full or fail are in tests/power/faults.c
+ * and tests/system/test_store.py.
  */
 #include "config.h"
 
@@ -385,118 +385,6 @@ DIR_TEST(files_have_the_mode_asked_for)
 		store_close(store);
 		store = NULL;
 		empty_dir();
-	}
-}
-
-/* --- rows that make no sense -------------------------------------------- */
-
-static enum rc
-found_as(const char *key)
-{
-	struct store_reservation r = reservation(key);
-	struct record record;
-	enum rc rc;
-
-	rc = store_find(store, &r.identity, &record);
-	if (rc == RC_OK)
-		record_free(&record);
-	return rc;
-}
-
-STORE_TEST(a_broken_row_is_an_error_and_never_runs)
-{
-	static const struct {
-		const char *name, *set;
-	} rows[] = {
-		{ "a short fingerprint", "fingerprint = x'00'" },
-		{ "a long fingerprint", "fingerprint = zeroblob(33)" },
-		{ "a downstream key that is none", "downstream = x'00'" },
-		{ "a long downstream key", "downstream = zeroblob(17)" },
-		{ "completed without a status", "status = NULL" },
-		{ "completed with an odd status", "status = 42" },
-		{ "no attempt", "attempt = 0" },
-		{ "an unknown state", "state = 'odd'" },
-		{ "a token outside of a lease",
-		    "state = 'failed_retryable', kept = 0, "
-		    "token = '0123456789abcdef0123456789abcdef'" },
-		{ "half a token of an answer that is not sealed",
-		    "token = '0123456789abcdef', owner = 1" },
-		{ "a resource that is none", "resource = 'x'" },
-		{ "waiting for a worker, and completed",
-		    "accepted = 1, queued_at = 7" },
-		{ "a lease without a token", "state = 'in_progress'" },
-		{ "an end before time began", "expires_at = -1" },
-		{ "a recovery point without end",
-		    "recovery_point = hex(zeroblob(200))" },
-	};
-	struct store_lease lease;
-	size_t i;
-
-	for (i = 0; i < COUNT(rows); i++) {
-		lease = put(rows[i].name, RECORD_COMPLETED);
-		rawf("PRAGMA ignore_check_constraints = ON; "
-		     "UPDATE once_key SET %s WHERE id = %lld",
-		    rows[i].set, (long long)lease.id);
-		if (i < COUNT(rows) - 1 && found_as(rows[i].name) != RC_CORRUPT)
-			fail_msg("%s: found", rows[i].name);
-		if (reserve_fails(rows[i].name) != RC_CORRUPT)
-			fail_msg("%s: reserved", rows[i].name);
-	}
-	/* without its fingerprint spec a key is not free either */
-	lease = reserve("r");
-	raw("UPDATE once_key SET fingerprint_spec = 99 WHERE key = 'r'");
-	assert_int_equal(reserve_fails("r"), RC_CORRUPT);
-	/* the others are not touched by that */
-	assert_int_equal(decision_for("sound"), DECIDE_RUN);
-}
-
-STORE_TEST(a_broken_answer_is_an_error)
-{
-	static const struct {
-		const char *name, *sql;
-		enum rc rc;
-	} rows[] = {
-		{ "of a later encoding",
-		    "UPDATE once_key SET response_version = 3", RC_VERSION },
-		{ "lines that are no fields",
-		    "UPDATE once_key SET response_version = 2, "
-		    "headers = CAST('a: b\nc' AS BLOB)",
-		    RC_CORRUPT },
-		{ "of no kind", "UPDATE once_key SET kind = 9", RC_CORRUPT },
-		{ "an interim status", "UPDATE once_key SET status = 100",
-		    RC_CORRUPT },
-		{ "a long reason",
-		    "UPDATE once_key SET reason = hex(zeroblob(100))",
-		    RC_CORRUPT },
-		{ "a body of another length",
-		    "UPDATE once_key SET body_length = 4999", RC_CORRUPT },
-		{ "a negative length", "UPDATE once_key SET body_length = -1",
-		    RC_CORRUPT },
-		{ "another length in the row",
-		    "UPDATE once_key SET body = x'0000'", RC_CORRUPT },
-		{ "no body", "DELETE FROM once_piece", RC_CORRUPT },
-		{ "more of a body",
-		    "INSERT INTO once_piece(id, body) SELECT id + 1, x'00' "
-		    "FROM once_piece",
-		    RC_CORRUPT },
-	};
-	struct store_lease lease;
-	struct response r;
-	struct spool *body;
-	size_t i;
-
-	for (i = 0; i < COUNT(rows); i++) {
-		raw("DELETE FROM once_key; DELETE FROM once_piece");
-		lease = put_answer("k", 5000);
-		assert_true(answer_is(lease.id, 5000));
-		raw(rows[i].sql);
-		response_init(&r);
-		if (store_answer(store, owner_of(lease.id), lease.id, &r,
-			&body) != rows[i].rc)
-			fail_msg("%s", rows[i].name);
-		assert_null(body);
-		assert_null(r.body);
-		response_free(&r);
 	}
 }
 
