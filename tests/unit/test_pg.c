@@ -566,35 +566,38 @@ CASE(a_wrong_password_is_refused_and_not_shown)
 
 /* --- mistakes ------------------------------------------------------------- */
 
-static enum rc
-too_few_columns(void)
-{
-	return pg_row(pg, "i");
-}
+enum mistake {
+	TOO_FEW_COLUMNS,
+	ANOTHER_TYPE,
+	NO_SUCH_PARAMETER,
+	A_RESULT_TOO_MANY,
+	MISTAKES
+};
 
 static enum rc
-another_type(void)
+make(enum mistake mistake)
 {
 	const char *text;
 
-	return pg_row(pg, "p-", &text);
-}
-
-static enum rc
-no_such_parameter(void)
-{
-	pg_send(pg, ONE, "q", 1);
-	return pg_result(pg);
-}
-
-static enum rc
-a_result_too_many(void)
-{
-	return pg_result(pg);
+	switch (mistake) {
+	case TOO_FEW_COLUMNS:
+		return pg_row(pg, "i");
+	case ANOTHER_TYPE:
+		return pg_row(pg, "p-", &text);
+	case NO_SUCH_PARAMETER:
+		pg_send(pg, ONE, "q", 1);
+		return pg_result(pg);
+	case A_RESULT_TOO_MANY:
+		return pg_result(pg);
+	case MISTAKES:
+		break;
+	}
+	return RC_OK;
 }
 
 /* A build with checks aborts; any other returns RC_INVALID. */
-static void refused(enum rc (*mistake)(void))
+static void
+refused(enum mistake mistake)
 {
 	int status;
 	pid_t pid;
@@ -609,7 +612,7 @@ static void refused(enum rc (*mistake)(void))
 		(void)setrlimit(RLIMIT_CORE, &none);
 		(void)signal(SIGABRT, SIG_DFL);
 		(void)close(STDERR_FILENO);
-		_exit(mistake() == RC_INVALID ? 0 : 1);
+		_exit(make(mistake) == RC_INVALID ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 #ifdef RECORD_CHECKS
@@ -623,10 +626,8 @@ static void refused(enum rc (*mistake)(void))
 
 CASE(a_format_that_does_not_fit_is_refused)
 {
-	refused(too_few_columns);
-	refused(another_type);
-	refused(no_such_parameter);
-	refused(a_result_too_many);
+	for (enum mistake m = 0; m < MISTAKES; m++)
+		refused(m);
 	again();
 	SEND("SELECT $1::text, $2::text", "s", "one");
 	assert_int_equal(pg_result(pg), RC_INVALID);

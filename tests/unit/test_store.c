@@ -252,7 +252,8 @@ STORE_TEST(an_unsound_settlement_is_refused)
 STORE_TEST(bodies_come_back_byte_for_byte)
 {
 	static const size_t lengths[] = { 0, 1, 1000, 2047, 2048, 2049, 65535,
-		65536, 65537, 1000000, 16 * 1024 * 1024 };
+		65536, 65537, 131071, 131072, 131073, 262144, 262145, 1000000,
+		16 * 1024 * 1024 };
 	struct store_lease lease;
 	char key[16];
 	size_t i;
@@ -267,7 +268,8 @@ STORE_TEST(bodies_come_back_byte_for_byte)
 	assert_int_equal(
 	    raw_number("SELECT max(length(body)) FROM once_key"), 2048);
 	assert_int_equal(
-	    raw_number("SELECT count(DISTINCT id / 65536) FROM once_piece"), 6);
+	    raw_number("SELECT count(DISTINCT id / 65536) FROM once_piece"),
+	    11);
 }
 
 STORE_TEST(a_head_comes_back_as_it_was)

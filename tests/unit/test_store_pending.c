@@ -164,29 +164,52 @@ suspect(void)
 
 /* --- reserve -------------------------------------------------------------- */
 
-CASE(reserved_although_the_answer_is_lost)
+/* The COMMIT, or the answer to it, is lost, and the next connection tells. */
+CASE(reserved_once_although_the_connection_is_lost)
 {
+	static const char *const cuts[] = { "answer-commit", "commit" };
 	struct store_lease lease;
 
-	(void)control("net cut_at answer-commit");
-	lease = reserve("k");
-	assert_int_equal(lease.attempt, 1);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
-				    "WHERE key = 'k'"),
-	    1);
-	settle(&lease, RECORD_COMPLETED);
-	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+	for (size_t i = 0; i < COUNT(cuts); i++) {
+		(void)control("net cut_at %s", cuts[i]);
+		lease = reserve(cuts[i]);
+		assert_int_equal(lease.attempt, 1);
+		settle(&lease, RECORD_COMPLETED);
+		assert_int_equal(decision_for(cuts[i]), DECIDE_REPLAY);
+	}
 }
 
-CASE(reserved_once_although_the_commit_is_lost)
+/* Nothing has run, so the keeper releases the key, or leaves it free. */
+static void
+reserve_is_cut(
+    const char *at, const char *meanwhile, bool suspected, int attempt)
 {
-	struct store_lease lease;
+	(void)control("net cut_at %s away", at);
+	assert_int_equal(reserve_fails("k"), RC_IO);
+	assert_true(becomes(meanwhile));
+	assert_nothing_begins();
+	if (suspected)
+		suspect();
+	(void)control("net back");
+	wait_for_keeper();
+	assert_true(
+	    becomes(attempt == 2 ? STATE_IS("failed_retryable") : NO_KEY));
+	runs_again(attempt);
+}
 
-	(void)control("net cut_at commit");
-	lease = reserve("k");
-	assert_int_equal(lease.attempt, 1);
-	settle(&lease, RECORD_COMPLETED);
-	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
+CASE(reserved_and_not_known_the_key_is_released)
+{
+	reserve_is_cut("answer-commit", STATE_IS("in_progress"), false, 2);
+}
+
+CASE(not_reserved_and_not_known_the_key_stays_free)
+{
+	reserve_is_cut("commit", NO_KEY, false, 1);
+}
+
+CASE(suspected_meanwhile_the_key_is_released_too)
+{
+	reserve_is_cut("answer-commit", STATE_IS("in_progress"), true, 2);
 }
 
 /* The lookup before, of another key, makes the store expect none. */
@@ -237,30 +260,6 @@ CASE(not_reserved_unseen_if_another_request_was_faster)
 	    reserve_unseen("k", "answer-commit", &unused), DECIDE_BUSY);
 	settle(&lease, RECORD_COMPLETED);
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
-}
-
-/* Nothing has run, so the keeper releases the key. */
-CASE(reserved_and_not_known_the_key_is_released)
-{
-	(void)control("net cut_at answer-commit away");
-	assert_int_equal(reserve_fails("k"), RC_IO);
-	assert_true(becomes(STATE_IS("in_progress")));
-	assert_nothing_begins();
-	(void)control("net back");
-	assert_true(becomes(STATE_IS("failed_retryable")));
-	wait_for_keeper();
-	runs_again(2);
-}
-
-CASE(not_reserved_and_not_known_the_key_stays_free)
-{
-	(void)control("net cut_at commit away");
-	assert_int_equal(reserve_fails("k"), RC_IO);
-	assert_nothing_begins();
-	(void)control("net back");
-	wait_for_keeper();
-	assert_true(becomes(NO_KEY));
-	runs_again(1);
 }
 
 /* A group took the place, its results were lost, and the next connection is one
@@ -325,17 +324,6 @@ CASE(reserved_or_not_by_a_server_that_freezes)
 	    1);
 }
 
-CASE(suspected_meanwhile_the_key_is_released_too)
-{
-	(void)control("net cut_at answer-commit away");
-	assert_int_equal(reserve_fails("k"), RC_IO);
-	suspect();
-	(void)control("net back");
-	assert_true(becomes(STATE_IS("failed_retryable")));
-	wait_for_keeper();
-	runs_again(2);
-}
-
 /* A server that crashed gives numbers away again that it had given to this
  * process, as here to another row. */
 CASE(with_a_new_connection_no_number_of_the_old_one_is_used)
@@ -366,41 +354,47 @@ next_job(void)
 }
 
 /* No program has run, so the job is due at once, and may be started again. */
-static void
-start_is_cut(const char *at, const char *then, int attempt)
+CASE(of_a_start_that_is_not_known_the_job_is_due_again)
 {
-	struct store_reservation r = reservation("k");
+	static const struct {
+		const char *key, *at, *state;
+		int attempt;
+	} rows[] = {
+		{ "started", "answer-commit", "failed_retryable", 2 },
+		{ "not started", "commit", "pending", 1 },
+	};
+	struct store_reservation r = reservation("");
 	struct store_ticket ticket;
 	struct store_lease lease;
 	struct record job;
 	enum decision d;
+	char is[200];
 
-	r.environment = "E";
-	r.environment_len = 1;
-	assert_int_equal(store_accept(store, &r, 10, &ticket, &d, &job), RC_OK);
-	job = next_job();
-	(void)control("net cut_at %s away", at);
-	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_IO);
-	record_free(&job);
-	assert_nothing_begins();
-	(void)control("net back");
-	assert_true(becomes(then));
-	wait_for_keeper();
-	job = next_job();
-	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
-	assert_int_equal(lease.attempt, attempt);
-	record_free(&job);
-	settle(&lease, RECORD_COMPLETED);
-}
-
-CASE(started_and_not_known_the_job_is_queued_again)
-{
-	start_is_cut("answer-commit", STATE_IS("failed_retryable"), 2);
-}
-
-CASE(not_started_and_not_known_the_job_stays_queued)
-{
-	start_is_cut("commit", STATE_IS("pending"), 1);
+	give_request(&r, NULL, 0);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		r.identity.key = rows[i].key;
+		assert_int_equal(
+		    store_accept(store, &r, 10, &ticket, &d, &job), RC_OK);
+		job = next_job();
+		(void)control("net cut_at %s away", rows[i].at);
+		assert_int_equal(
+		    store_job_start(store, &job, &r, &lease), RC_IO);
+		record_free(&job);
+		assert_nothing_begins();
+		(void)control("net back");
+		snprintf(is, sizeof(is),
+		    "count(*) = 1 FROM once_key WHERE key = '%s' AND "
+		    "state = '%s'",
+		    rows[i].key, rows[i].state);
+		assert_true(becomes(is));
+		wait_for_keeper();
+		job = next_job();
+		assert_int_equal(
+		    store_job_start(store, &job, &r, &lease), RC_OK);
+		assert_int_equal(lease.attempt, rows[i].attempt);
+		record_free(&job);
+		settle(&lease, RECORD_COMPLETED);
+	}
 }
 
 /* --- finish --------------------------------------------------------------- */
@@ -445,7 +439,6 @@ CASE(finished_although_the_connection_is_lost)
 	}
 }
 
-/* Finishes the key with a body of 3 bytes, and hears that it is pending. */
 /* The group took place, and found no lease of that attempt. */
 CASE(not_finished_by_a_group_whose_answer_is_lost)
 {
@@ -460,66 +453,52 @@ CASE(not_finished_by_a_group_whose_answer_is_lost)
 	    raw_number("SELECT status FROM once_key WHERE key = 'k'"), 299);
 }
 
-static struct store_lease
-finish_pending(const char *where)
+/* Finishes the key with a body of 3 bytes, hears that it is pending, and finds
+ * that the keeper ends it. */
+static void
+finish_is_cut(const char *trouble, const char *meanwhile, const char *end_of_it)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *o = outcome(RECORD_COMPLETED);
 
 	give_body(o, 3);
-	(void)control("%s", where);
+	(void)control("%s", trouble);
 	assert_int_equal(finish(&lease, o), RC_PENDING);
 	assert_nothing_begins();
-	return lease;
-}
-
-static void
-assert_finished(const struct store_lease *lease)
-{
+	if (meanwhile != NULL)
+		assert_true(becomes(meanwhile));
+	else
+		suspect();
+	(void)control("%s", end_of_it);
+	assert_true(becomes(STATE_IS("completed")));
 	wait_for_keeper();
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
-	assert_true(answer_is(lease->id, 3));
+	assert_true(answer_is(lease.id, 3));
 	assert_int_equal(
-	    finish(lease, outcome(RECORD_FAILED_RETRYABLE)), RC_LOST);
+	    finish(&lease, outcome(RECORD_FAILED_RETRYABLE)), RC_LOST);
 }
 
 CASE(finished_and_not_known_the_answer_stays)
 {
-	struct store_lease lease =
-	    finish_pending("net cut_at answer-commit away");
-
-	assert_true(becomes(STATE_IS("completed")));
-	(void)control("net back");
-	assert_finished(&lease);
+	finish_is_cut(
+	    "net cut_at answer-commit away", STATE_IS("completed"), "net back");
 }
 
 CASE(not_finished_and_not_known_the_keeper_finishes)
 {
-	struct store_lease lease = finish_pending("net cut_at commit away");
-
-	assert_true(becomes(STATE_IS("in_progress")));
-	(void)control("net back");
-	assert_true(becomes(STATE_IS("completed")));
-	assert_finished(&lease);
+	finish_is_cut(
+	    "net cut_at commit away", STATE_IS("in_progress"), "net back");
 }
 
 CASE(finished_later_the_answer_stays)
 {
-	struct store_lease lease = finish_pending("server synchronous ghost");
-
-	assert_true(becomes(STATE_IS("in_progress")));
-	(void)control("server synchronous ");
-	assert_finished(&lease);
+	finish_is_cut("server synchronous ghost", STATE_IS("in_progress"),
+	    "server synchronous ");
 }
 
 CASE(suspected_meanwhile_the_keeper_finishes_late)
 {
-	struct store_lease lease = finish_pending("net cut_at commit away");
-
-	suspect();
-	(void)control("net back");
-	assert_true(becomes(STATE_IS("completed")));
-	assert_finished(&lease);
+	finish_is_cut("net cut_at commit away", NULL, "net back");
 }
 
 /* --- a handler that has stored its own response --------------------------- */

@@ -288,26 +288,6 @@ STORE_TEST(others_commit_while_a_large_request_is_stored)
 	}
 }
 
-STORE_TEST(requests_around_the_length_of_a_piece_come_back)
-{
-	static const size_t lengths[] = { 1, 65536, 131071, 131072, 131073,
-		262144, 262145 };
-	struct requester r;
-	size_t i;
-
-	for (i = 0; i < COUNT(lengths); i++) {
-		send_request(&r, "k", lengths[i], false);
-		answered(&r);
-		assert_int_equal(r.rc, RC_OK);
-		assert_int_equal(r.decision, DECIDE_RUN);
-		assert_true(request_is("k", lengths[i]));
-		assert_true(bodies_are_well());
-		settle_for(&r.lease, RECORD_COMPLETED, 0);
-		assert_int_equal(pieces(), 0);
-		assert_true(bodies_are_well());
-	}
-}
-
 STORE_TEST(of_two_requests_with_one_key_one_leaves_nothing)
 {
 	struct requester r[2];
@@ -497,27 +477,6 @@ STORE_TEST(others_commit_while_a_key_without_a_lease_is_settled)
 		assert_true(answer_is(lease.id, LONG));
 		assert_int_equal(staged(), 0);
 		assert_int_equal(answers(), 1);
-		assert_true(bodies_are_well());
-		assert_int_equal(
-		    store_forget(store, lease.id, RECORD_NONE), RC_OK);
-		nothing_is_left();
-	}
-}
-
-STORE_TEST(answers_around_the_length_of_a_piece_come_back)
-{
-	static const size_t lengths[] = { 1, 65536, 131071, 131072, 131073,
-		262144, 262145 };
-	struct store_lease lease;
-	struct resolver r;
-	size_t i;
-
-	for (i = 0; i < COUNT(lengths); i++) {
-		lease = become_unknown("k");
-		resolve(&r, store, lease.id, lengths[i], i % 2 == 0);
-		pthread_join(r.thread, NULL);
-		assert_int_equal(r.rc, RC_OK);
-		assert_true(answer_is(lease.id, lengths[i]));
 		assert_true(bodies_are_well());
 		assert_int_equal(
 		    store_forget(store, lease.id, RECORD_NONE), RC_OK);

@@ -87,7 +87,7 @@ no_request(int64_t id)
 STORE_TEST(a_request_comes_back_byte_for_byte)
 {
 	static const size_t lengths[] = { 0, 1, 100, 16384, 65535, 65536,
-		5 * 1024 * 1024 };
+		131071, 131072, 131073, 262144, 262145, 5 * 1024 * 1024 };
 	struct store_lease lease;
 	char key[16];
 	size_t i;
@@ -402,7 +402,8 @@ STORE_TEST(a_dead_letter_is_for_an_operator_alone)
 
 STORE_TEST(a_resolved_key_is_as_if_it_had_settled_itself)
 {
-	static const size_t lengths[] = { 0, 100, 5000, 300000 };
+	static const size_t lengths[] = { 0, 100, 5000, 131072, 131073,
+		300000 };
 	struct store_lease lease, again;
 	uint64_t generation, before = 0;
 	char key[16];
