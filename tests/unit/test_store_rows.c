@@ -409,8 +409,8 @@ STORE_TEST(a_bad_row_that_is_asked_for_is_no_answer_and_never_runs)
 		"status = 4294967496",
 		"token = 'x'",
 		"token = '0123456789abcdef', owner = 1",
-		"token = '0123456789abcdef0123456789abcdef', "
-		"state = 'failed_retryable', kept = 0",
+		("token = '0123456789abcdef0123456789abcdef', "
+		 "state = 'failed_retryable', kept = 0"),
 		"state = 'in_progress'",
 		"expires_at = -1",
 		"expires_at = 9223372036854775807",
@@ -476,9 +476,7 @@ STORE_TEST(an_answer_that_makes_no_sense_is_not_given)
 		"reason = hex(zeroblob(100))", "body_length = 2",
 		"body_length = 4999", "body_length = -1",
 		"body_length = 4294967299", "body = x'0000'",
-		"response_version = 2, headers = CAST('a: b' || char(10) || "
-		"'c' "
-		"AS BLOB)",
+		"response_version = 2, headers = CAST('a: b\nc' AS BLOB)",
 		"headers = CAST('A: b' AS BLOB)",
 		"headers = CAST('A: b' || char(10) AS BLOB)",
 		"headers = CAST('A' || char(13, 10) AS BLOB)",
