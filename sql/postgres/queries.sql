@@ -889,7 +889,7 @@ WHERE c.relnamespace = $our_schema
 
 -- Hosts with one name: processes that moved in the last minute, of one host and
 -- two boots.
--- name: twin_hosts
+-- name: same_hosts
 -- scan: there is a row for each process
 SELECT count(*), string_agg(t.host, ' ')
 FROM (SELECT o.host FROM once_owner o WHERE o.beat_at > $now - 60000

@@ -58,7 +58,7 @@ has_failed(enum rc rc)
 }
 
 static void
-remember_write(struct store *s, enum rc rc)
+note_write(struct store *s, enum rc rc)
 {
 	const bool failed = has_failed(rc);
 
@@ -72,7 +72,7 @@ postgres_touch(struct store *s, txn_body *body, void *arg)
 {
 	const enum rc rc = txn_run(s->pool, TXN_WRITE, body, arg);
 
-	remember_write(s, rc);
+	note_write(s, rc);
 	return rc;
 }
 
@@ -92,7 +92,7 @@ postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
 	if (kind == TXN_WRITE && op->committed > 0)
 		metrics_observe(METRICS_COMMIT_BATCH, op->committed);
 	if (kind == TXN_WRITE)
-		remember_write(s, *how == TXN_SHARED_UNREAD ? RC_OK : rc);
+		note_write(s, *how == TXN_SHARED_UNREAD ? RC_OK : rc);
 	else
 		(void)has_failed(rc);
 	return rc;
@@ -144,7 +144,7 @@ open_host(struct store *s, char *err, size_t errsize)
 	const struct postgres_host_store store = { s->secret, s->catalog };
 	enum rc rc;
 
-	rc = postgres_host_open(&s->host, &store, s->keeper, err, errsize);
+	rc = postgres_host_open(&s->host, &store, s->daemon, err, errsize);
 	s->base.local = rc == RC_OK ? s->host.local : NULL;
 	s->base.folder = s->host.folder;
 	return rc;
@@ -158,7 +158,7 @@ open_liveness(struct store *s, char *err, size_t errsize)
 
 	if (s->base.local == NULL && (rc = open_host(s, err, errsize)) != RC_OK)
 		return rc;
-	rc = liveness_open(&s->liveness, s->base.local, s->keeper ? 0600 : 0);
+	rc = liveness_open(&s->liveness, s->base.local, s->daemon ? 0600 : 0);
 	if (rc == RC_NOTFOUND)
 		snprintf(err, errsize, "%s-lock: there is no such file",
 		    s->base.local);
@@ -166,7 +166,7 @@ open_liveness(struct store *s, char *err, size_t errsize)
 		postgres_host_explain(&s->host, err, errsize);
 	if (rc != RC_OK)
 		return rc;
-	rc = postgres_host_name(&s->host, s->liveness, s->keeper, err, errsize);
+	rc = postgres_host_name(&s->host, s->liveness, s->daemon, err, errsize);
 	if (rc != RC_OK) {
 		liveness_close(s->liveness);
 		s->liveness = NULL;
@@ -196,7 +196,7 @@ postgres_liveness(struct store *s, struct liveness **out)
 	enum rc rc = postgres_liveness_why(s, out, why, sizeof(why));
 
 	if (rc != RC_OK)
-		txn_remember(s->pool, why);
+		txn_set_message(s->pool, why);
 	return rc;
 }
 
@@ -256,7 +256,7 @@ postgres_check_server(struct store *s, char *err, size_t errsize)
 	}
 	if ((off = postgres_server_off(&c)) == NULL)
 		off = txn_unsafe(s->pool);
-	s->unsafe = off != NULL && s->full && s->keeper;
+	s->unsafe = off != NULL && s->full && s->daemon;
 	if (!s->unsafe)
 		return RC_OK;
 	txn_unsafe_text(s->pool, off, err, errsize);
@@ -283,7 +283,7 @@ open_owner(struct store *s, char *err, size_t errsize)
 
 /* A daemon, which will hold leases. */
 static enum rc
-open_keeper(struct store *s, char *err, size_t errsize)
+open_daemon(struct store *s, char *err, size_t errsize)
 {
 	enum rc rc;
 
@@ -328,7 +328,7 @@ open_server(struct store **out, const struct store_options *o, char *err,
 	s->base.ops = &postgres_ops;
 	s->busy_timeout = o->busy_timeout;
 	s->owner_timeout = o->owner_timeout;
-	s->keeper = o->create;
+	s->daemon = o->create;
 	s->full = o->durability == CONF_DURABILITY_FULL;
 	lock_init(&s->lock, LOCK_STORE);
 	lock_cond_init(&s->beat);
@@ -361,7 +361,7 @@ postgres_open(struct store **out, const struct store_options *o, char *err,
 		rc = postgres_schema_open(s, false, err, errsize);
 	if (rc == RC_OK)
 		rc =
-		    o->create ? open_keeper(s, err, errsize) : open_operator(s);
+		    o->create ? open_daemon(s, err, errsize) : open_operator(s);
 	if (rc == RC_OK)
 		*out = s;
 	else

@@ -164,7 +164,7 @@ static const struct named {
 	{ "session", PG_QUERY_SESSION_OVERRIDDEN, true,
 	    "oncewrap sets safe values in its own sessions in the place of ",
 	    "", "its settings are safe" },
-	{ "hosts", PG_QUERY_TWIN_HOSTS, false,
+	{ "hosts", PG_QUERY_SAME_HOSTS, false,
 	    "the disk of one is a copy of another's, unless it has just "
 	    "booted: ",
 	    ": run systemd-machine-id-setup on the copy, without its old "

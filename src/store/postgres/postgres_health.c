@@ -72,7 +72,7 @@ can_reserve(struct store *s, char *why, size_t size)
 	lock_take(&s->lock);
 	rc = s->reserving;
 	lock_give(&s->lock);
-	if (rc == RC_OK || !s->keeper)
+	if (rc == RC_OK || !s->daemon)
 		return true;
 	rc = postgres_admit_try(s, reason, sizeof(reason));
 	postgres_admit_result(s, rc);
@@ -202,7 +202,7 @@ postgres_loss_look(struct store *s)
 	struct txn_health h;
 
 	txn_health(s->pool, &h);
-	if (!h.went_back || !s->keeper || atomic_exchange(&s->renewing, true))
+	if (!h.went_back || !s->daemon || atomic_exchange(&s->renewing, true))
 		return;
 	loss_look(s);
 	s->renewing = false;

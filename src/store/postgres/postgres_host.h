@@ -48,7 +48,7 @@ struct postgres_mark {
 };
 
 /*
- * Remembers that a process holds its lock in that file, which has a mark; the
+ * Notes that a process holds its lock in that file, which has a mark; the
  * device is that of the file.  Synced.  RC_IO: errno says why; RC_LOST: there
  * is no mark.  Of some 400 processes the last ones are known.
  */
@@ -120,7 +120,7 @@ enum rc postgres_host_name(struct postgres_host *host, const struct liveness *l,
 /* The machine's id, 32 digits; zeros if it has none. */
 void postgres_host_machine(char id[33]);
 
-/* After that: remembers in the folder that this process holds its lock there.
+/* After that: notes in the folder that this process holds its lock there.
  * RC_IO, RC_NOMEM, RC_LOST. */
 enum rc
 postgres_host_holds(const struct postgres_host *host, const struct liveness *l);

@@ -81,7 +81,7 @@ struct store {
 	char catalog[TXN_NAME_SIZE]; /* what the server calls the database */
 	char schema[TXN_NAME_SIZE];
 	int64_t busy_timeout, owner_timeout; /* ms */
-	bool keeper;                         /* a daemon, not an operator */
+	bool daemon;                         /* not an operator */
 	bool full;                           /* durability */
 	_Atomic int64_t forgot;              /* clock_boot() of the last
 					      * postgres_operators_forget() */
@@ -94,10 +94,10 @@ struct store {
 	_Atomic int64_t losses;              /* once_meta.losses, as of the
 					      * last sign that all commits are
 					      * there */
-	atomic_bool shared;   /* a handler was let to the database */
-	atomic_bool unsafe;   /* see postgres_check_server() */
-	atomic_bool twin;     /* another host has this one's name: logged */
-	atomic_bool renewing; /* see postgres_loss_look() */
+	atomic_bool shared;      /* a handler was let to the database */
+	atomic_bool unsafe;      /* see postgres_check_server() */
+	atomic_bool name_shared; /* another host has this one's name: logged */
+	atomic_bool renewing;    /* see postgres_loss_look() */
 	/* The server's clock is clock_boot() + ahead.  So is store time, unless
 	 * it stands still at a time; 0: it goes on. */
 	_Atomic int64_t ahead, stands;
@@ -133,7 +133,7 @@ struct store {
 
 /*
  * Runs a transaction of the kind TXN_WRITE, TXN_READ or TXN_LOOK, see
- * txn_run(), and counts its failure.  Of a write health remembers how it ended.
+ * txn_run(), and counts its failure.  How a write ended is noted for health.
  * The leader is handed on first.
  */
 enum rc postgres_write(struct store *s, txn_body *body, void *arg);
@@ -237,7 +237,7 @@ const char *postgres_server_off(const struct postgres_server *server);
 /*
  * Whether the server is of a version that will do, and its settings keep the
  * promise of durability; else err gets a sentence that names the setting.
- * Remembers the result: nothing runs while a setting is off.  RC_VERSION,
+ * Notes the result: nothing runs while a setting is off.  RC_VERSION,
  * RC_UNSAFE.
  */
 enum rc postgres_check_server(struct store *s, char *err, size_t errsize);

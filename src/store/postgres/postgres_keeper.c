@@ -246,7 +246,7 @@ postgres_keeper_stop(struct store *s)
 	while ((o = s->late) != NULL) {
 		s->late = o->next;
 		/* An operator has been told that it is not known. */
-		if (s->keeper)
+		if (s->daemon)
 			log_event(LOG_ERROR, "outcome-lost",
 			    &o->change.outcome.log, LOG_I("id", o->change.id));
 		postgres_outcome_free(&o->change.outcome);

@@ -33,17 +33,17 @@
 struct postgres_watched {
 	struct postgres_watched *next;
 	int64_t id;
-	int64_t beat;  /* 0: it has no row in once_owner */
-	int64_t since; /* clock_boot() when beat was seen first */
-	bool here;     /* of this host's name */
-	bool past;     /* of another boot */
-	bool named;    /* the lock file says that it held its lock here */
-	bool held;     /* its lock was seen held */
-	bool twin;     /* it is not, and has moved */
-	bool there;    /* it was in the last look */
-	bool busy;     /* it has leases, or tries effects */
-	bool old;      /* it has not moved for days */
-	bool told;     /* its suspicion is logged */
+	int64_t beat;     /* 0: it has no row in once_owner */
+	int64_t since;    /* clock_boot() when beat was seen first */
+	bool here;        /* of this host's name */
+	bool past;        /* of another boot */
+	bool named;       /* the lock file says that it held its lock here */
+	bool held;        /* its lock was seen held */
+	bool name_shared; /* it is not, and has moved */
+	bool there;       /* it was in the last look */
+	bool busy;        /* it has leases, or tries effects */
+	bool old;         /* it has not moved for days */
+	bool told;        /* its suspicion is logged */
 	char host[POSTGRES_HOST_LEN + 1]; /* "": it had no row yet */
 };
 
@@ -84,7 +84,7 @@ owner_test(const struct store *s, struct postgres_watched *w, bool moved)
 	    liveness_alive(s->liveness, w->id, &alive) != RC_OK)
 		return;
 	w->held = w->held || alive;
-	w->twin = !w->held && (w->twin || moved);
+	w->name_shared = !w->held && (w->name_shared || moved);
 }
 
 static enum rc
@@ -111,7 +111,7 @@ owner_see(struct store *s, const struct sight *seen, int64_t now)
 		w->since = now;
 		w->told = false;
 	}
-	if (w->twin && !atomic_exchange(&s->twin, true))
+	if (w->name_shared && !atomic_exchange(&s->name_shared, true))
 		log_event(LOG_ERROR, "host-not-unique", NULL,
 		    LOG_S("host", s->host.name), LOG_I("owner", w->id));
 	w->here = seen->here;
@@ -375,7 +375,7 @@ owner_life(const struct store *s, struct postgres_watched *w)
 
 	if (owner_was_this(s, w->id))
 		return OWNER_SUSPECTED;
-	if (!w->here || w->twin || (w->past && !w->held && !w->named))
+	if (!w->here || w->name_shared || (w->past && !w->held && !w->named))
 		return owner_is_suspected(s, w) ? OWNER_SUSPECTED : OWNER_ALIVE;
 	/* On a copy of this one's disk it would move. */
 	if (w->past && !w->held && s->looked - w->since < s->owner_timeout)

@@ -81,7 +81,7 @@ maker_is_dead(struct store *s, int64_t lock)
 	return attempt_lock_read(s->base.local, lock, &note) == RC_OK &&
 	    is_dead(s, note.owner) &&
 	    (attempt_file_is_of_this_boot(lock) ||
-		(!s->twin &&
+		(!s->name_shared &&
 		    postgres_host_held(&s->host, s->liveness, note.owner)));
 }
 

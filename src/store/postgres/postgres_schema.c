@@ -302,7 +302,7 @@ postgres_schema_open(struct store *s, bool make, char *err, size_t errsize)
 	}
 	postgres_clock_set(s, &clock.found);
 	FAULT(SCHEMA_DONE);
-	return make || s->keeper ? schema_rights(s, err, errsize) : RC_OK;
+	return make || s->daemon ? schema_rights(s, err, errsize) : RC_OK;
 }
 
 /* --- poolers -------------------------------------------------------------- */

@@ -335,7 +335,7 @@ postgres_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
 	};
 	enum rc rc;
 
-	if (s.begins && !store->keeper)
+	if (s.begins && !store->daemon)
 		return RC_INVALID;
 	if (s.begins && (rc = postgres_may_begin(store, NULL)) != RC_OK)
 		return rc;

@@ -56,7 +56,7 @@ const char *txn_message(const struct txn_pool *pool);
 void txn_message_copy(struct txn_pool *pool, char *out, size_t size);
 
 /* Makes that the message of the last failure; it is copied. */
-void txn_remember(struct txn_pool *pool, const char *message);
+void txn_set_message(struct txn_pool *pool, const char *message);
 
 /*
  * Each new connection is asked for its settings before its first transaction.

@@ -83,7 +83,7 @@ txn_close(struct txn_pool *pool)
 }
 
 void
-txn_remember(struct txn_pool *pool, const char *message)
+txn_set_message(struct txn_pool *pool, const char *message)
 {
 	lock_take(&pool->lock);
 	(void)snprintf(pool->message, sizeof(pool->message), "%s", message);
@@ -306,7 +306,7 @@ txn_run(struct txn_pool *pool, enum txn_kind kind, txn_body *body, void *arg)
 		return rc;
 	rc = run_call(pool, s, &call);
 	if (rc != RC_OK && s->pg != NULL)
-		txn_remember(pool, pg_message(s->pg));
+		txn_set_message(pool, pg_message(s->pg));
 	txn_slot_give(pool, s);
 	return rc;
 }

@@ -298,7 +298,7 @@ lead(struct txn_pool *pool, struct txn_queue *q, enum txn_kind kind,
 		run_group(pool, s, kind, op, op->until);
 		took = clock_mono() - took;
 		if (op->how != TXN_SHARED_DONE && s->pg != NULL)
-			txn_remember(pool, pg_message(s->pg));
+			txn_set_message(pool, pg_message(s->pg));
 		txn_slot_give(pool, s);
 	} else
 		tell_all(op, TXN_SHARED_FAILED, rc);

@@ -136,7 +136,7 @@ void
 txn_slot_fail(struct txn_pool *pool, struct txn_slot *s)
 {
 	if (s->pg != NULL && pg_failure(s->pg) != PG_NONE)
-		txn_remember(pool, pg_message(s->pg));
+		txn_set_message(pool, pg_message(s->pg));
 	txn_slot_disconnect(pool, s);
 }
 
@@ -145,7 +145,7 @@ txn_slot_fail(struct txn_pool *pool, struct txn_slot *s)
 static void
 connect_failed(struct txn_pool *pool, const char *message)
 {
-	txn_remember(pool, message);
+	txn_set_message(pool, message);
 	if (!pool->reached || !atomic_exchange(&pool->connected, false))
 		return;
 	log_event(LOG_ERROR, "store-error", NULL,
