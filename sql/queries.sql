@@ -306,7 +306,8 @@ INSERT OR REPLACE INTO once_stage(id, owner, bytes) VALUES (?1, ?2, ?3);
 SELECT bytes FROM once_stage WHERE id = ?1;
 
 -- name: stage_owner
-SELECT owner, id FROM once_stage WHERE owner > ?1 ORDER BY owner LIMIT 1;
+SELECT owner, id FROM once_stage WHERE (owner, id) > (?1, ?2)
+    ORDER BY owner, id LIMIT 1;
 
 -- name: stage_delete
 DELETE FROM once_stage WHERE id = ?1;

@@ -162,6 +162,8 @@ store_expire(struct store *s, int limit, struct store_change *changes, int *n)
 		.from.expires_at = INT64_MIN,
 		.changes = changes,
 	};
+	unsigned how;
+	bool again;
 	enum rc rc;
 
 	*n = 0;
@@ -174,9 +176,17 @@ store_expire(struct store *s, int limit, struct store_change *changes, int *n)
 	if (rc != RC_OK && rc != RC_CORRUPT && rc != RC_IO)
 		return rc;
 	do {
-		rc = store_tx_write(s, TX_SEARCHES, store_expire_batch, &b);
+		how = TX_SEARCHES | (b.limit > 1 ? TX_WHOLE : 0);
+		rc = store_tx_write(s, how, store_expire_batch, &b);
+		/* One by one: only the key of a damaged body leaves it. */
+		if (rc == RC_CORRUPT && b.limit > 1) {
+			b.limit = 1;
+			again = true;
+			continue;
+		}
+		again = rc == RC_OK && b.n == 0 && b.more;
 		b.from = b.to;
-	} while (rc == RC_OK && b.n == 0 && b.more);
+	} while (again);
 	if (rc == RC_OK)
 		*n = b.n; /* the caller owns them now */
 	else

@@ -147,6 +147,7 @@ enum rc tx_this_effect(struct tx *tx, struct effect *e);
 /* How a transaction is run. */
 #define TX_BEGINS   0x1 /* something: not while the store is stuck */
 #define TX_SEARCHES 0x2 /* all keys, for leases or by their age */
+#define TX_WHOLE    0x4 /* leaves nothing where a page is damaged: RC_CORRUPT */
 
 /* What a transaction has done, in tx->did. */
 #define TX_ENDED 0x1 /* a key is no longer in progress: wakes store_wait() */

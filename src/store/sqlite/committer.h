@@ -63,11 +63,21 @@
  */
 #define WRITE_FINISHES 0x08
 
+/*
+ * It can do without deleting what is stored beside a row.  A damaged page there
+ * must keep no outcome from being recorded, and no key from its end: what is
+ * left is found by doctor.
+ */
+#define WRITE_LEAVES 0x40
+
 /* --- did: set by the committer -------------------------------------------- */
 
 /* The disk had no room for it, before and after the log was truncated.  A write
  * that can do with less must now do so. */
 #define WRITE_NO_ROOM 0x10
+
+/* With WRITE_LEAVES: it failed with RC_CORRUPT, and must do without now. */
+#define WRITE_DAMAGED 0x20
 
 /* --- did: set by run(), about this run; cleared before each run ----------- */
 

@@ -269,6 +269,19 @@ run_group(struct committer *c, struct committer_list *group)
 	return rc;
 }
 
+/* Runs a write that was not run alone, or has met a damaged page and may go
+ * round it. */
+static enum rc
+run_again(struct committer *c, struct write *w, int64_t until)
+{
+	struct committer_list one;
+	enum rc rc = begin_until(c, until);
+
+	committer_list_init(&one);
+	committer_list_add(&one, w);
+	return rc == RC_OK ? run_group(c, &one) : rc;
+}
+
 /* A group has failed: if it has several writes, runs each of them alone.  One
  * that fails alone fails closed. */
 static void
@@ -276,15 +289,18 @@ run_singly(struct committer *c, struct committer_list *group, enum rc rc)
 {
 	const int64_t until = clock_mono() + c->busy_timeout;
 	const bool again = group->n > 1;
-	struct committer_list failed, one;
+	struct committer_list failed;
 	struct write *w;
 
 	committer_list_init(&failed);
 	while ((w = committer_list_take(group)) != NULL) {
-		committer_list_init(&one);
-		committer_list_add(&one, w);
-		if (again && (rc = begin_until(c, until)) == RC_OK)
-			rc = run_group(c, &one);
+		if (again)
+			rc = run_again(c, w, until);
+		if (rc == RC_CORRUPT && (w->flags & WRITE_LEAVES) != 0 &&
+		    (w->did & WRITE_DAMAGED) == 0) {
+			w->did |= WRITE_DAMAGED;
+			rc = run_again(c, w, until);
+		}
 		if (rc != RC_OK) {
 			w->rc = rc;
 			committer_list_add(&failed, w);

@@ -112,16 +112,21 @@ static enum rc
 tx_sqlite_erase(struct tx *tx, int64_t id, enum tx_beside what)
 {
 	struct sqlite_tx *t = of_sqlite(tx);
-	enum rc rc;
+	enum rc rc = what == TX_ALL ? mark_last(t) : RC_OK;
 
+	if (rc != RC_OK)
+		return rc;
+	if (t->leaves) {
+		rows_bad(db_file(t->db), "once_piece", id);
+		return RC_OK;
+	}
 	if (what == TX_PAYLOAD)
 		return store_body_run(t->db, QUERY_DELETE_PAYLOAD, id);
 	if (what == TX_REQUEST)
 		return store_body_delete_request(t->db, id);
 	if (what == TX_UNFINISHED)
 		return store_body_delete_pieces(t->db, id);
-	rc = mark_last(t);
-	return rc == RC_OK ? store_body_delete_all(t->db, id) : rc;
+	return store_body_delete_all(t->db, id);
 }
 
 /* The key names the pieces of a large answer from then on. */

@@ -59,8 +59,8 @@ list_keys(struct db *db, int64_t newest, int64_t recent)
 
 /* The same; reads both numbers.  New keys do that too, but perhaps there is
  * none for long. */
-static enum rc
-list_recent(struct db *db)
+enum rc
+sqlite_list_recent(struct db *db, int more)
 {
 	int64_t newest, recent;
 	enum rc rc =
@@ -68,10 +68,17 @@ list_recent(struct db *db)
 
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-	return list_keys(db, newest, recent);
+	return list_keys(db, newest + more, recent);
 }
 
 /* --- any transaction ------------------------------------------------------ */
+
+static void
+begin_in(struct sqlite_tx *t, const struct write *w, struct db *db, int64_t now)
+{
+	sqlite_tx_begin(t, db, now);
+	t->leaves = (w->did & WRITE_DAMAGED) != 0;
+}
 
 struct tx_write {
 	struct write w;
@@ -87,9 +94,9 @@ tx_write_run(struct write *w, struct db *db, int64_t now)
 	struct sqlite_tx t;
 	enum rc rc = RC_OK;
 
-	sqlite_tx_begin(&t, db, now);
+	begin_in(&t, w, db, now);
 	if ((x->how & TX_SEARCHES) != 0)
-		rc = list_recent(db);
+		rc = sqlite_list_recent(db, 0);
 	if (rc == RC_OK)
 		rc = x->body(&t.tx, x->arg);
 	sqlite_tx_end(&t);
@@ -102,7 +109,8 @@ sqlite_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
 {
 	struct tx_write x = {
 		.w.run = tx_write_run,
-		.w.flags = (how & TX_BEGINS) != 0 ? WRITE_NEW : 0,
+		.w.flags = ((how & TX_BEGINS) != 0 ? WRITE_NEW : 0) |
+		    ((how & TX_WHOLE) == 0 ? WRITE_LEAVES : 0),
 		.body = body,
 		.arg = arg,
 		.how = how,
@@ -150,11 +158,13 @@ admit_run(struct write *w, struct db *db, int64_t now)
 	enum rc rc = RC_OK;
 
 	p->spec = 0;
-	if (p->what->max_store != 0)
+	/* What it stores in parts is counted, and was admitted, before. */
+	if (p->what->max_store != 0 &&
+	    (p->body == NULL || p->body->stored == 0))
 		rc = used_bytes(db, &p->used);
 	if (rc != RC_OK)
 		return rc;
-	sqlite_tx_begin(&t, db, now);
+	begin_in(&t, w, db, now);
 	store_admit_ask(&t.tx, p);
 	rc = store_admit_take(&t.tx, p);
 	sqlite_tx_end(&t);
@@ -227,6 +237,8 @@ sqlite_admit_do(struct store *store, struct store_admit *p)
 	p->owner = liveness_self(liveness);
 	p->number.number = identity_number(&store->seed, &p->what->identity);
 	rc = admit_whole(store, p);
+	if (atomic_load(&store->damaged) != (rc == RC_CORRUPT))
+		atomic_store(&store->damaged, rc == RC_CORRUPT);
 	if (p->body != NULL && rc == RC_OK && p->changed)
 		p->body->stored = 0; /* the key names it */
 	if (p->body != NULL)
@@ -295,7 +307,7 @@ outcome_run(struct write *w, struct db *db, int64_t now)
 	if ((w->did & WRITE_NO_ROOM) != 0)
 		store_outcome_drop(&o->change.outcome, o->change.id);
 	o->lost = false;
-	sqlite_tx_begin(&t, db, now);
+	begin_in(&t, w, db, now);
 	rc = store_outcome_run(&t.tx, &o->change);
 	sqlite_tx_end(&t);
 	w->did |= sqlite_tx_did(&t);
@@ -322,8 +334,8 @@ sqlite_outcome_do(struct store *store, struct outcome_change *change,
 	o->w = (struct write){
 		.run = outcome_run,
 		.left = outcome_left,
-		.flags =
-		    WRITE_FINISHES | (length >= STORE_LARGE ? WRITE_LARGE : 0),
+		.flags = WRITE_FINISHES | WRITE_LEAVES |
+		    (length >= STORE_LARGE ? WRITE_LARGE : 0),
 	};
 	o->lost = false;
 	o->body.data = r->body;

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "clock.h"
 #include "fault.h"
 #include "log.h"
 #include "uuid.h"
@@ -130,6 +131,7 @@ store_body_init(
 	b->bytes = bytes;
 	b->owner = 0;
 	b->stored = 0;
+	b->begun = clock_mono();
 	if (b->length <= STORE_PIECE ||
 	    sqlite_liveness(store, &liveness) != RC_OK)
 		return;
@@ -277,9 +279,10 @@ body_left(struct write *w)
 void
 store_body_discard(struct store_body *b, struct store *store)
 {
-	b->w = (struct write){
-		.run = body_drop_run, .left = body_left, .flags = WRITE_FINISHES
-	};
+	b->w = (struct write){ .run = body_drop_run,
+		.left = body_left,
+		.flags = WRITE_FINISHES,
+		.since = b->begun };
 	if (b->stored == 0 ||
 	    committer_do(store->committer, &b->w) != RC_PENDING)
 		free(b);
@@ -287,9 +290,9 @@ store_body_discard(struct store_body *b, struct store *store)
 
 /* --- large bodies: recovering --------------------------------------------- */
 
-/* The pieces of the next owner after that one. */
+/* Moves *b to the next pieces, by owner and number. */
 static enum rc
-body_next(struct store *store, int64_t after, struct store_body *b)
+body_next(struct store *store, struct store_body *b)
 {
 	struct store_reader *reader;
 	enum rc rc;
@@ -297,7 +300,7 @@ body_next(struct store *store, int64_t after, struct store_body *b)
 	rc = store_reader_query(store, QUERY_STAGE_OWNER, &reader);
 	if (rc != RC_OK)
 		return rc;
-	db_bindf(reader->s, "i", after);
+	db_bindf(reader->s, "ii", b->owner, b->id);
 	rc = db_onef(reader->s, "ii", &b->owner, &b->id);
 	store_reader_give(store, reader);
 	return rc;
@@ -307,13 +310,15 @@ enum rc
 store_body_recover(struct store *store)
 {
 	struct store_body b = { .w.run = body_drop_run };
-	int64_t after = 0;
 	enum rc rc;
 
-	while ((rc = body_next(store, after, &b)) == RC_OK) {
-		if (!store_is_dead(store, b.owner))
-			after = b.owner;
-		else if ((rc = committer_do(store->committer, &b.w)) != RC_OK)
+	/* A damaged row is passed by, and may be in the index alone. */
+	while ((rc = body_next(store, &b)) == RC_OK) {
+		if (store_is_dead(store, b.owner))
+			rc = committer_do(store->committer, &b.w);
+		if (rc == RC_CORRUPT)
+			rows_bad(store->base.file, "once_stage", b.id);
+		else if (rc != RC_OK)
 			return rc;
 	}
 	return rc == RC_NOTFOUND ? RC_OK : rc;

@@ -63,6 +63,7 @@ struct store_body {
 	int64_t id;
 	int64_t owner; /* this process */
 	size_t stored; /* bytes in pieces that are committed */
+	int64_t begun; /* mono */
 };
 
 /* Prepares for storing the body of that key (0: there is none yet).  One that

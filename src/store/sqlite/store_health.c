@@ -20,6 +20,8 @@ struct clock_write {
 	struct write w;
 	int64_t grain; /* ms: skipped if it was written less than that ago */
 	bool sync_foreign; /* makes others' commits durable */
+	bool lists;        /* does what a new key may have to do: see
+			    * sqlite_list_recent() */
 };
 
 static enum rc
@@ -37,7 +39,10 @@ touch_run(struct write *w, struct db *db, int64_t now)
 {
 	const struct clock_write *c = (struct clock_write *)w;
 	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_TOUCH);
+	enum rc rc = c->lists ? sqlite_list_recent(db, 1) : RC_OK;
 
+	if (rc != RC_OK)
+		return rc;
 	db_bindf(s, "i", now);
 	if (c->sync_foreign)
 		w->did |= WRITE_SYNC_FIRST;
@@ -58,6 +63,7 @@ store_clock_touch(struct store *store)
 	struct clock_write c = {
 		.w.run = touch_run,
 		.w.flags = WRITE_REFUSABLE,
+		.lists = true,
 	};
 
 	return committer_do(store->committer, &c.w);
@@ -190,8 +196,11 @@ can_write(struct store *store, char *why, size_t size)
 	struct committer_health h;
 
 	committer_health(store->committer, &h);
-	if (!h.locked && (h.last != RC_OK || h.closed != RC_OK)) {
-		(void)store_clock_touch(store);
+	if (!h.locked &&
+	    (h.last != RC_OK || h.closed != RC_OK ||
+		atomic_load(&store->damaged))) {
+		if (store_clock_touch(store) == RC_OK)
+			atomic_store(&store->damaged, false);
 		committer_health(store->committer, &h);
 	}
 	if (h.last == RC_WENT_BACK || h.last == RC_REPLACED)

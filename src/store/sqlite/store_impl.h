@@ -46,6 +46,7 @@ struct store {
 	struct db *writer;
 	struct committer *committer;
 	struct share share;
+	atomic_bool damaged; /* the last new key met a damaged page */
 
 	struct lock lock; /* guards what follows, and share */
 	struct store_reader *idle;
@@ -96,11 +97,15 @@ enum rc store_clock_note(struct store *store, int64_t grain);
  * be synced; or takes the mark away, if no other process uses it. */
 enum rc store_clock_mix(struct store *store);
 
-/* Writes down the time in any case, to see whether a commit succeeds. */
+/* Writes down the time in any case, to see whether a new key could be. */
 enum rc store_clock_touch(struct store *store);
 
 /* Whether an owner is dead; false if that cannot be determined. */
 bool store_is_dead(struct store *store, int64_t owner);
+
+/* Enters keys that are no longer recent in the indexes, in the open
+ * transaction, if they are many; so does the new key after more - 1 others. */
+enum rc sqlite_list_recent(struct db *db, int more);
 
 /* --- transactions of tx.h ------------------------------------------------- */
 
@@ -113,6 +118,7 @@ struct sqlite_tx {
 	struct db_stmt *queue[SQLITE_TX_QUEUE], *now;
 	unsigned first, n;
 	bool marked; /* the highest number of a key is noted */
+	bool leaves; /* what is stored beside rows: see WRITE_LEAVES */
 };
 
 /* In the open transaction of db; now: store time, of one that writes. */

@@ -17,6 +17,7 @@ BOOT = 'another boot of a host leaves its keys to that one until ' \
 
 TABLE = (
     ('backup.*', BACKUP),
+    ('damage.*', FILE),
     ('files.*', FILE),
     ('idle.work_that_is_configured_is_polled_until_nothing_is_written',
      'PostgreSQL does not tell what other hosts write, so it is asked'),
