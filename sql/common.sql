@@ -34,6 +34,11 @@ SELECT id FROM once_key WHERE id = ?1 AND downstream = ?2;
 SELECT id FROM once_key
 WHERE downstream = ?1 AND state IN ('unknown', 'dead_letter');
 
+-- Whether the record of the key names that attempt of that host.
+-- name: attempt_of_key
+SELECT CAST(1 AS bigint) FROM once_key
+WHERE id = ?1 AND attempt_lock = ?2 AND lock_file = ?3;
+
 -- name: all_rows
 -- scan: counts every key and effect, when an operator asks
 SELECT (SELECT count(*) FROM once_key), (SELECT count(*) FROM once_effect);

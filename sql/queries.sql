@@ -345,7 +345,7 @@ ON CONFLICT (scope) DO UPDATE SET
 -- name: topic_add
 INSERT OR IGNORE INTO once_topic(name) VALUES (?1);
 
--- If this process is alone: ?1.
+-- ?1: this process, which is the only one.
 -- name: topic_clear
 -- scan: there are a few topics
 DELETE FROM once_topic WHERE ?1;
@@ -558,11 +558,7 @@ SELECT $row FROM $by_owner AND owner = ?1 AND id > ?2 AND ?4 = 0
 UNION ALL SELECT $row FROM $recent AND owner = ?1 AND +id > ?2 AND ?4 = 0
 ORDER BY id LIMIT ?3;
 
--- Whether the record of the key, or any record of the owner, may name an
--- attempt.
--- name: attempt_of_key
-SELECT 1 FROM once_key WHERE id = ?1 AND attempt_lock = ?2;
-
+-- Whether any record of the owner may name an attempt.
 -- name: attempt_of_owner
 SELECT 1 FROM $by_owner AND owner = ?1
 UNION ALL SELECT 1 FROM $recent AND owner = ?1 LIMIT 1;
@@ -737,9 +733,9 @@ SELECT ($orphan_effects), ($stalled_effects), ($missing_payloads),
 SELECT $row, identity,
     EXISTS (SELECT 1 FROM once_key i WHERE i.identity = once_key.identity
 	AND i.id < once_key.id AND i.key = once_key.key
-	AND i.path = once_key.path AND i.scope = once_key.scope) AS repeated,
-    listed IS NOT 1
-	AND id <= (SELECT recent FROM once_meta WHERE id = 1) AS hidden
+	AND i.path = once_key.path AND i.scope = once_key.scope)
+    OR (listed IS NOT 1
+	AND id <= (SELECT recent FROM once_meta WHERE id = 1)) AS lost
 FROM once_key WHERE id > ?1 ORDER BY id LIMIT ?2;
 
 -- Foreign parts of the schema with our names, or on our tables and views: these
@@ -882,16 +878,16 @@ GROUP BY state;
 -- Walks an index, and the recent keys, from the last row of the part before.
 -- name: tally
 -- scan: sorts the recent keys
-SELECT expires_at, state, id FROM $by_age AND expires_at IS NOT NULL
+SELECT expires_at, state, id, 1 FROM $by_age AND expires_at IS NOT NULL
     AND (expires_at, state, id) > (?1, ?2, ?3)
     AND state IN ('pending', 'completed', 'failed_retryable', 'expired')
-UNION ALL SELECT expires_at, state, id FROM $recent
+UNION ALL SELECT expires_at, state, id, 1 FROM $recent
     AND (expires_at, state, id) > (?1, ?2, ?3)
     AND state IN ('pending', 'completed', 'failed_retryable', 'expired')
 ORDER BY expires_at, state, id LIMIT ?4;
 
 -- name: tally_effects
-SELECT key_id, state, id FROM once_effect
+SELECT key_id, state, id, 1 FROM once_effect
 WHERE (key_id, state, id) > (?1, ?2, ?3)
     AND state IN ('pending', 'delivered', 'dead_letter')
 ORDER BY key_id, state, id LIMIT ?4;

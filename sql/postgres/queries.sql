@@ -597,12 +597,7 @@ SELECT $row FROM once_key k
 WHERE k.owner = $1 AND k.locked_until >= $4 AND k.id + 0 > $2
 ORDER BY k.id + 0 LIMIT $3::bigint FOR UPDATE OF k SKIP LOCKED;
 
--- Whether the record of the key, or any record of the owner, may name an
--- attempt.
--- name: attempt_of_key
-SELECT 1::bigint FROM once_key
-WHERE id = $1 AND attempt_lock = $2 AND lock_file = $3;
-
+-- Whether any record of the owner may name an attempt.
 -- name: attempt_of_owner
 SELECT 1::bigint FROM once_key WHERE owner = $1 LIMIT 1;
 
@@ -757,7 +752,7 @@ SELECT ($orphan_effects), ($stalled_effects), 0::bigint, 0::bigint;
 
 -- For doctor, which reads every row, a page after that number.
 -- name: rows
-SELECT $row, k.digest FROM once_key k
+SELECT $row, k.digest AS identity, false AS lost FROM once_key k
 WHERE k.id > $1 ORDER BY k.id LIMIT $2::bigint;
 
 -- Foreign triggers, rules, policies and indexes on our tables, which would
@@ -1002,20 +997,19 @@ GROUP BY state;
 SELECT state, count(*), 0::bigint, 0::bigint FROM once_effect
 WHERE state <> 'delivered' GROUP BY state;
 
--- Counts the next $2 keys after that number; no last: there is none.
+-- Counts the next $4 rows after the number $3, by their states; $1 and $2 are
+-- for a walk along an index.
 -- name: tally
-SELECT max(id) AS last,
-    count(*) FILTER (WHERE state = 'completed') AS completed,
-    count(*) FILTER (WHERE state = 'failed_retryable') AS failed_retryable,
-    count(*) FILTER (WHERE state = 'expired') AS expired
-FROM (SELECT id, state FROM once_key WHERE id > $1
-    ORDER BY id LIMIT $2::bigint) k;
+SELECT $1::bigint, state, max(id), count(*)
+FROM (SELECT id, state FROM once_key WHERE id > $3 AND $2::text IS NOT NULL
+    ORDER BY id LIMIT $4::bigint) k
+GROUP BY state ORDER BY max(id);
 
 -- name: tally_effects
-SELECT max(id) AS last,
-    count(*) FILTER (WHERE state = 'delivered') AS delivered
-FROM (SELECT id, state FROM once_effect WHERE id > $1
-    ORDER BY id LIMIT $2::bigint) e;
+SELECT $1::bigint, state, max(id), count(*)
+FROM (SELECT id, state FROM once_effect WHERE id > $3 AND $2::text IS NOT NULL
+    ORDER BY id LIMIT $4::bigint) e
+GROUP BY state ORDER BY max(id);
 
 -- Copying a store of another kind --------------------------------------------
 

@@ -231,6 +231,14 @@ liveness_alive(const struct liveness *l, int64_t owner, bool *alive)
 }
 
 bool
+liveness_is_dead(const struct liveness *l, int64_t owner)
+{
+	bool alive;
+
+	return owner > 0 && liveness_alive(l, owner, &alive) == RC_OK && !alive;
+}
+
+bool
 liveness_is_alone(const struct liveness *l)
 {
 	struct flock lock;

@@ -44,6 +44,9 @@ int64_t liveness_self(const struct liveness *l);
  */
 enum rc liveness_alive(const struct liveness *l, int64_t owner, bool *alive);
 
+/* Whether it is known that that owner is dead. */
+bool liveness_is_dead(const struct liveness *l, int64_t owner);
+
 /* Whether no other process lives.  False if that cannot be determined. */
 bool liveness_is_alone(const struct liveness *l);
 

@@ -29,7 +29,9 @@ struct row_bytes {
 #define ROW_MEMBER(letter, type, member) \
 	ROW_WORD_MEMBER(letter, type, member, NULL)
 
-/* A parameter that one store has as a number, another as bytes. */
+/* What one store has as a number of 48 bits, of which half are negative;
+ * another as bytes. */
+#define ROW_NUMBER_HALF (INT64_C(1) << 47)
 struct row_value {
 	size_t n; /* 0: a number */
 	int64_t number;

@@ -174,3 +174,75 @@ store_attempt_forget(struct store *store, const struct store_attempt *at)
 {
 	attempt_lock_remove(local(store), at->lock);
 }
+
+/* --- files that are left over --------------------------------------------- */
+
+struct leftovers {
+	const struct store_base *base;
+	const struct liveness *liveness;
+	struct tx *tx;
+};
+
+/* Removes a file that no record names.  That of a living process is left to
+ * that process, which may be about to name it, or may have it for another
+ * store: for one that was restored, under the same name, on another server. */
+static enum rc
+remove_attempt(void *arg, int64_t name, const struct attempt_lock_note *note)
+{
+	const struct leftovers *l = arg;
+	const bool mine = note->owner == liveness_self(l->liveness);
+	enum rc rc;
+
+	if (!mine && !liveness_is_dead(l->liveness, note->owner))
+		return RC_OK;
+	if (note->token[0] != '\0')
+		tx_send(l->tx, TX_ATTEMPT_OF_KEY, "iii", note->key, name,
+		    l->base->host);
+	else if (!mine)
+		tx_send(l->tx, TX_ATTEMPT_OF_OWNER, "i", note->owner);
+	else
+		return RC_OK;
+	rc = tx_one(l->tx, "-");
+	if (rc != RC_NOTFOUND)
+		return rc;
+	attempt_lock_remove(l->base->local, name);
+	FAULT(ATTEMPT_SWEPT);
+	return RC_OK;
+}
+
+/* Removes the file of a process that died with its owner.  An attempt that it
+ * acted for has a name of its own for the file. */
+static enum rc
+remove_process(void *arg, int64_t name, const struct attempt_lock_note *note)
+{
+	const struct leftovers *l = arg;
+
+	if (liveness_is_dead(l->liveness, note->owner))
+		attempt_lock_process_remove(l->base->local, name);
+	return RC_OK;
+}
+
+static enum rc
+clean_run(struct tx *tx, void *arg)
+{
+	struct leftovers *l = arg;
+
+	l->tx = tx;
+	return attempt_lock_each(l->base->local, remove_attempt, l);
+}
+
+enum rc
+store_attempt_clean(struct store *store)
+{
+	struct leftovers l = { .base = store_base(store) };
+	struct liveness *liveness;
+	enum rc rc = store_liveness(store, &liveness);
+
+	if (rc != RC_OK)
+		return rc;
+	l.liveness = liveness;
+	rc = store_tx(store, TX_LOOK, clean_run, &l);
+	return rc == RC_OK
+	    ? attempt_lock_process_each(l.base->local, remove_process, &l)
+	    : rc;
+}

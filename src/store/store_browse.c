@@ -323,7 +323,7 @@ store_browse_begin(struct store_browsing *b, struct store *s,
     const struct store_browse *what, struct store_found *found)
 {
 	const struct store_filter *f = &what->filter;
-	uint64_t number;
+	const struct store_identity key = { .key = f->key };
 	enum rc rc = RC_OK;
 
 	memset(b, 0, sizeof(*b));
@@ -332,12 +332,10 @@ store_browse_begin(struct store_browsing *b, struct store *s,
 	b->found = found;
 	if (f->downstream != NULL && !uuid_copied(f->downstream, b->downstream))
 		b->nothing = true;
-	if (f->instance != NULL) {
-		rc = store_referenced(s, f->instance, &number);
-		if (rc == RC_OK)
-			rc = store_tx_range(s, NULL, number, b->range);
-	} else if (f->key != NULL)
-		rc = store_tx_range(s, f->key, 0, b->range);
+	if (f->instance != NULL)
+		rc = store_reference_range(s, f->instance, b->range);
+	else if (f->key != NULL)
+		rc = store_number(s, &key, &b->range[0], &b->range[1]);
 	if (rc == RC_NOTFOUND || rc == RC_INVALID) {
 		b->nothing = true;
 		rc = RC_OK;
@@ -354,7 +352,7 @@ store_browse(
 
 	memset(found, 0, sizeof(*found));
 	rc = store_browse_begin(&b, s, what, found);
-	return rc == RC_OK ? store_tx_read(s, store_browse_run, &b) : rc;
+	return rc == RC_OK ? store_tx(s, TX_READ, store_browse_run, &b) : rc;
 }
 
 /* --- effects -------------------------------------------------------------- */
@@ -397,5 +395,5 @@ store_browse_effects(struct store *s, int64_t key_id, const char *after,
 	memset(found, 0, sizeof(*found));
 	if (after != NULL && !place_parse(after, &e.walk.at))
 		return RC_INVALID;
-	return store_tx_read(s, effects_run, &e);
+	return store_tx(s, TX_READ, effects_run, &e);
 }

@@ -93,7 +93,7 @@ static enum rc
 callers_next(struct store *s, struct callers *c)
 {
 	struct callers_asked r = { c, store_now(s) };
-	enum rc rc = store_tx_read(s, callers_run, &r);
+	enum rc rc = store_tx(s, TX_READ, callers_run, &r);
 
 	if (rc == RC_OK && c->n > 0)
 		c->after = c->item[c->n - 1].caller;

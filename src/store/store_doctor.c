@@ -205,7 +205,7 @@ find_numbers(struct store *s, struct findings *f, enum tx_query query,
     void (*find)(struct findings *, enum rc, const int64_t *))
 {
 	struct numbers c = { .query = query, .columns = columns };
-	const enum rc rc = store_tx_read(s, numbers_run, &c);
+	const enum rc rc = store_tx(s, TX_READ, numbers_run, &c);
 
 	find(f, rc, c.n);
 }
@@ -258,6 +258,33 @@ find_rows(struct findings *f, enum rc rc, const struct bad_rows *rows)
 		store_doctor_add(f, "rows", true, "all make sense");
 }
 
+/* The columns of a row of ROWS after those of its record. */
+struct row_index {
+	struct row_value identity;
+	bool lost; /* no sweep finds it, or an older one has its identity */
+};
+
+/* RC_CORRUPT: no request, or no sweep, finds the current row. */
+static enum rc
+row_check(struct store *s, struct tx *tx, const struct record *r)
+{
+	static const struct row_member columns[] = {
+		ROW_MEMBER('w', row_index, identity),
+		ROW_MEMBER('?', row_index, lost),
+	};
+	const struct store_identity texts = { r->scope, r->path, r->key };
+	struct row_value want = { 0 };
+	struct row_index got = { 0 };
+	enum rc rc = tx_members(tx, columns, 2, &got);
+
+	if (rc == RC_OK)
+		rc = store_number(s, &texts, &want, NULL);
+	if (rc == RC_OK &&
+	    (got.lost || memcmp(&got.identity, &want, sizeof(want)) != 0))
+		rc = RC_CORRUPT;
+	return rc;
+}
+
 /* Reads the current row; *id: its number. */
 static enum rc
 doctor_row(struct store *s, struct tx *tx, bool effects, int64_t *id)
@@ -275,7 +302,7 @@ doctor_row(struct store *s, struct tx *tx, bool effects, int64_t *id)
 	rc = tx_this_record(tx, &r);
 	*id = r.id;
 	if (rc == RC_OK)
-		rc = store_row_check(s, tx, &r);
+		rc = row_check(s, tx, &r);
 	record_free(&r);
 	return rc;
 }
@@ -313,12 +340,12 @@ doctor_rows(struct store *s, struct findings *f)
 	enum rc rc = RC_OK;
 
 	while (rc == RC_OK && !w.end)
-		rc = store_tx_look(s, all_rows_run, &w);
+		rc = store_tx(s, TX_LOOK, all_rows_run, &w);
 	w.effects = true;
 	w.at = INT64_MIN;
 	w.end = false;
 	while (rc == RC_OK && !w.end)
-		rc = store_tx_look(s, all_rows_run, &w);
+		rc = store_tx(s, TX_LOOK, all_rows_run, &w);
 	find_rows(f, rc, &w.bad);
 }
 
@@ -402,7 +429,7 @@ store_doctor(struct store *s, const struct conf *conf,
 	find_numbers(s, &f, TX_COUNT_OPEN, "iii", find_open);
 	find_outbox(s, &f);
 	find_numbers(s, &f, TX_DOCTOR_EFFECTS, "iiii", find_effects);
-	rc = store_tx_read(s, doctor_topics, &topics);
+	rc = store_tx(s, TX_READ, doctor_topics, &topics);
 	find_topics(&f, rc, &topics);
 	*n = f.n;
 	return RC_OK;

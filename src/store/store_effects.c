@@ -15,7 +15,7 @@
 #include "fault.h"
 #include "spool.h"
 #include "store_change.h"
-#include "store_ops.h"
+#include "store_outcome.h"
 
 /* The parameters of $effect_was, and what follows them in effect_write. */
 #define WAS "isdz"
@@ -115,7 +115,7 @@ store_effect_payload(
     struct store *s, const struct effect *e, struct spool **payload)
 {
 	struct payload p = { e, NULL };
-	enum rc rc = store_tx_read(s, payload_run, &p);
+	enum rc rc = store_tx(s, TX_READ, payload_run, &p);
 
 	if (rc != RC_OK) {
 		spool_free(p.spool);
@@ -325,8 +325,8 @@ undo_run(struct tx *tx, void *arg)
 		.state = EFFECT_PENDING,
 		.last_error = "it is not known whether its try was recorded",
 	};
-	const struct tx_undo *u = arg;
-	struct change c = { END, u->id, { u->attempt, u->owner }, &end };
+	const struct outcome_change *o = arg;
+	struct change c = { END, o->id, { o->attempt, o->owner }, &end };
 
 	return change_run(tx, &c);
 }
@@ -343,11 +343,10 @@ store_effect_begin(struct store *s, struct effect *effect)
 	if ((rc = store_liveness(s, &liveness)) != RC_OK)
 		return rc;
 	b.try.owner = liveness_self(liveness);
-	rc = store_tx_write(s, TX_BEGINS, begin_run, &b);
+	rc = store_tx(s, TX_WRITE | TX_BEGINS, begin_run, &b);
 	if (rc == RC_PENDING) {
-		store_tx_undo(s, undo_run,
-		    &(struct tx_undo){
-			b.id, effect->attempts + 1, b.try.owner });
+		store_outcome_undo(
+		    s, undo_run, b.id, effect->attempts + 1, b.try.owner);
 		rc = RC_IO;
 	}
 	store_next_taken(&store_base(s)->effects_lost, rc);
@@ -371,7 +370,7 @@ store_effect_end(
 	if ((rc = store_liveness(s, &liveness)) != RC_OK)
 		return rc;
 	c.try.owner = liveness_self(liveness);
-	return store_tx_write(s, 0, change_run, &c);
+	return store_tx(s, TX_WRITE, change_run, &c);
 }
 
 enum rc
@@ -401,7 +400,7 @@ store_effect_retry(struct store *s, int64_t id)
 {
 	struct change c = { .kind = RETRY, .id = id };
 
-	return store_tx_write(s, 0, change_run, &c);
+	return store_tx(s, TX_WRITE, change_run, &c);
 }
 
 enum rc
@@ -409,5 +408,5 @@ store_effect_drop(struct store *s, int64_t id)
 {
 	struct change c = { .kind = DROP, .id = id };
 
-	return store_tx_write(s, 0, change_run, &c);
+	return store_tx(s, TX_WRITE, change_run, &c);
 }

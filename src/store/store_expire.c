@@ -169,15 +169,15 @@ store_expire(struct store *s, int limit, struct store_change *changes, int *n)
 	*n = 0;
 	if (limit < 0)
 		return RC_INVALID;
-	rc = store_tx_look(s, store_expire_ahead, &b);
+	rc = store_tx(s, TX_LOOK, store_expire_ahead, &b);
 	if (rc == RC_NOTFOUND)
 		return RC_OK;
 	/* Where a page is damaged, the write finds a way around it. */
 	if (rc != RC_OK && rc != RC_CORRUPT && rc != RC_IO)
 		return rc;
 	do {
-		how = TX_SEARCHES | (b.limit > 1 ? TX_WHOLE : 0);
-		rc = store_tx_write(s, how, store_expire_batch, &b);
+		how = TX_WRITE | TX_SEARCHES | (b.limit > 1 ? TX_WHOLE : 0);
+		rc = store_tx(s, how, store_expire_batch, &b);
 		/* One by one: only the key of a damaged body leaves it. */
 		if (rc == RC_CORRUPT && b.limit > 1) {
 			b.limit = 1;
@@ -266,7 +266,7 @@ store_forget_some(struct store *s, struct store_chosen *keys, size_t n)
 	if (n > STORE_CHOSEN_MAX)
 		return RC_INVALID;
 	forget_sort(&f);
-	rc = store_tx_write(s, 0, forget_keys, &f);
+	rc = store_tx(s, TX_WRITE, forget_keys, &f);
 	for (size_t i = 0; i < n && rc != RC_OK; i++)
 		keys[i].done = false;
 	return rc == RC_LOST ? RC_OK : rc;

@@ -8,6 +8,7 @@
 
 #include "rows.h"
 #include "store_admit.h"
+#include "store_outcome.h"
 #include "uuid.h"
 
 /* --- what is due first: a job, or an effect ------------------------------- */
@@ -23,12 +24,12 @@ store_next(struct store *s, struct store_next *n)
 	enum rc rc;
 
 	n->skip = atomic_load(n->lost);
-	rc = store_tx_look(s, n->body, n);
+	rc = store_tx(s, TX_LOOK, n->body, n);
 	if (n->skip > 0 &&
 	    (rc == RC_NOTFOUND || (rc == RC_OK && n->at > n->now))) {
 		n->skip = 0;
 		atomic_store(n->lost, 0);
-		rc = store_tx_look(s, n->body, n);
+		rc = store_tx(s, TX_LOOK, n->body, n);
 	}
 	return rc;
 }
@@ -131,28 +132,6 @@ start_run(struct tx *tx, void *arg)
 	return rc;
 }
 
-/* Takes back an attempt that was not made. */
-static enum rc
-start_undo_run(struct tx *tx, void *arg)
-{
-	static const struct step_reason why = { .requeue = 0 };
-	const struct tx_undo *u = arg;
-	struct step s = { 0 };
-	struct record r, was;
-	enum rc rc = store_change_read(tx, u->id, true, &r);
-
-	if (rc != RC_OK)
-		return rc;
-	was = r;
-	rc = r.attempt == u->attempt && r.owner == u->owner
-	    ? step_release(&r, was.token, r.retention, &why, tx->at, &s)
-	    : RC_LOST;
-	if (rc == RC_OK)
-		rc = store_change_write(tx, &was, &r, &s, NULL);
-	record_free(&r);
-	return rc;
-}
-
 enum rc
 store_job_start(struct store *s, const struct record *job,
     const struct store_reservation *what, struct store_lease *lease)
@@ -167,10 +146,9 @@ store_job_start(struct store *s, const struct record *job,
 	if ((rc = store_liveness(s, &liveness)) != RC_OK)
 		return rc;
 	st.owner = liveness_self(liveness);
-	rc = store_tx_write(s, TX_BEGINS, start_run, &st);
+	rc = store_tx(s, TX_WRITE | TX_BEGINS, start_run, &st);
 	if (rc == RC_PENDING) {
-		store_tx_undo(s, start_undo_run,
-		    &(struct tx_undo){ job->id, job->attempt + 1, st.owner });
+		store_outcome_release(s, lease, what->retention, 0);
 		rc = RC_IO;
 	}
 	store_next_taken(&store_base(s)->jobs_lost, rc);
@@ -202,7 +180,7 @@ store_job_abandoned(struct store *s, struct record *job)
 	struct abandoned a = { job, store_now(s) };
 
 	memset(job, 0, sizeof(*job));
-	return store_tx_look(s, abandoned_run, &a);
+	return store_tx(s, TX_LOOK, abandoned_run, &a);
 }
 
 /* --- keys to reconcile ---------------------------------------------------- */
@@ -254,7 +232,7 @@ store_due(struct store *s, int64_t after, struct record *key)
 	if (store_base(s)->file == NULL)
 		(void)store_liveness(s, &liveness);
 	d.host = store_base(s)->host;
-	rc = store_tx_read(s, due_run, &d);
+	rc = store_tx(s, TX_READ, due_run, &d);
 	if (rc == RC_NOTFOUND)
 		key->reconcile_after = d.first;
 	return rc;
@@ -292,7 +270,7 @@ store_claim(struct store *s, int64_t id, struct store_tries *tries, bool count,
     int64_t after)
 {
 	struct claim c = { id, after, *tries, count };
-	enum rc rc = store_tx_write(s, 0, claim_run, &c);
+	enum rc rc = store_tx(s, TX_WRITE, claim_run, &c);
 
 	if (rc == RC_OK && count)
 		tries->tries++;

@@ -270,7 +270,7 @@ list_advance(struct store_cursor *c)
 	enum rc rc = RC_OK;
 
 	while (rc == RC_OK && c->next == c->n && !c->end) {
-		rc = store_tx_read(c->store, list_run, c);
+		rc = store_tx(c->store, TX_READ, list_run, c);
 		if (rc != RC_OK) {
 			list_drop(c);
 			break;

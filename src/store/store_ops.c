@@ -33,15 +33,7 @@ ops_of(const struct store *store)
 	{					\
 		return ops_of(s)->name arguments; \
 	}
-STORE_VALUE_OPS(X)
-#undef X
-#define X(type, name, parameters, arguments)	\
-	type					\
-	store_##name parameters			\
-	{					\
-		ops_of(s)->name arguments;	\
-	}
-STORE_VOID_OPS(X)
+STORE_OPS(X)
 #undef X
 /* clang-format on */
 
@@ -84,11 +76,27 @@ store_close(struct store *store)
 		ops_of(store)->close(store);
 }
 
-void
-store_outcome_free(struct store_outcome *outcome)
+/* --- store time ----------------------------------------------------------- */
+
+/* Where time stands still, a second less: the scheduler waits so long before it
+ * looks again for what is due next. */
+int64_t
+store_now(const struct store *s)
 {
-	if (outcome != NULL)
-		ops_of(outcome->store)->outcome_free(outcome);
+	const struct store_base *b = store_base_of(s);
+	const int64_t stands = b->stands;
+
+	return stands != 0 ? stands - 1000 : clock_boot() + b->ahead;
+}
+
+/* With a server, store time is the server's wall clock. */
+int64_t
+store_wall(const struct store *s, int64_t store_time)
+{
+	const struct store_base *b = store_base_of(s);
+
+	return b->file == NULL ? store_time
+			       : clock_wall_at_boot() + store_time - b->ahead;
 }
 
 /* --- the store that is loaded --------------------------------------------- */
@@ -297,13 +305,32 @@ store_share_files(struct store *s)
 void
 store_share_begin(struct store *s, struct store_sharer *sharer)
 {
-	store_sharing(s, sharer, true);
+	store_base(s)->shared = true;
+	if (store_base(s)->file != NULL)
+		sqlite_sharing(s, sharer, true);
 }
 
 void
 store_share_end(struct store *s, struct store_sharer *sharer)
 {
-	store_sharing(s, sharer, false);
+	if (store_base(s)->file != NULL)
+		sqlite_sharing(s, sharer, false);
+}
+
+/* --- a copy --------------------------------------------------------------- */
+
+enum rc
+store_backup(struct store *s, const struct store_backup *what,
+    struct store_copied *copied, char *why, size_t size)
+{
+	if (store_base(s)->file != NULL)
+		return sqlite_backup(s, what, copied, why, size);
+	memset(copied, 0, sizeof(*copied));
+	snprintf(why, size,
+	    "%s: a copy of a PostgreSQL database is made by pg_dump(1), which "
+	    "copies all of one moment",
+	    store_database(s));
+	return RC_INVALID;
 }
 
 /* --- what the functions of every store take and give ---------------------- */

@@ -32,7 +32,8 @@ struct store_aged {
 /* A walk over all keys that end by age, or over all effects, in parts. */
 struct store_walk {
 	bool effects;
-	int64_t at, id; /* the place of the last row, as the store has it */
+	int rows;       /* of a part, at most */
+	int64_t at, id; /* the last row, as the store orders them */
 	int state;
 	struct store_aged sum;
 };
@@ -50,24 +51,12 @@ struct store_tally {
  * takes the store first.  X(type, name, parameters, arguments).
  */
 /* clang-format off */
-#define STORE_VALUE_OPS(X) \
-	X(enum rc, tx_read, (struct store *s, tx_body *body, void *arg), \
-	    (s, body, arg)) \
-	X(enum rc, tx_look, (struct store *s, tx_body *body, void *arg), \
-	    (s, body, arg)) \
-	X(enum rc, tx_write, (struct store *s, unsigned how, tx_body *body, \
+#define STORE_OPS(X) \
+	X(enum rc, tx, (struct store *s, unsigned how, tx_body *body, \
 	    void *arg), (s, how, body, arg)) \
-	X(enum rc, tx_number, (const struct store *s, \
-	    const struct store_identity *identity, uint64_t *number), \
-	    (s, identity, number)) \
-	X(enum rc, tx_range, (const struct store *s, const char *key, \
-	    uint64_t number, struct row_value range[2]), \
-	    (s, key, number, range)) \
-	X(enum rc, walk, (struct store *s, struct store_walk *w, int n), \
-	    (s, w, n)) \
-	X(int64_t, now, (const struct store *s), (s)) \
-	X(int64_t, wall, (const struct store *s, int64_t store_time), \
-	    (s, store_time)) \
+	X(enum rc, number, (const struct store *s, \
+	    const struct store_identity *identity, struct row_value *first, \
+	    struct row_value *last), (s, identity, first, last)) \
 	X(enum rc, lookup, (struct store *s, \
 	    const struct store_identity *identity, struct record *key, \
 	    struct store_inline_answer *small), (s, identity, key, small)) \
@@ -75,7 +64,6 @@ struct store_tally {
 	    (s, liveness)) \
 	X(bool, expects_new, (const struct store *s), (s)) \
 	X(enum rc, admit_do, (struct store *s, struct store_admit *p), (s, p)) \
-	X(struct store_outcome *, outcome_new, (struct store *s), (s)) \
 	X(enum rc, outcome_do, (struct store *s, struct outcome_change *o, \
 	    struct store_outcome **outcome), (s, o, outcome)) \
 	X(enum rc, make_durable, (struct store *s, \
@@ -87,34 +75,20 @@ struct store_tally {
 	    (s, after, gone, max, n)) \
 	X(bool, owner_gone, (struct store *s, int64_t owner, \
 	    struct store_gone *gone), (s, owner, gone)) \
-	X(int64_t, alone, (struct store *s), (s)) \
 	X(const char *, why, (struct store *s, enum rc rc, char *out, \
 	    size_t size), (s, rc, out, size)) \
 	X(bool, health, (struct store *s, char *why, size_t size), \
 	    (s, why, size)) \
-	X(enum rc, backup, (struct store *s, const struct store_backup *what, \
-	    struct store_copied *copied, char *why, size_t size), \
-	    (s, what, copied, why, size)) \
-	X(enum rc, examine, (struct store *s, struct findings *f), (s, f)) \
-	X(enum rc, row_check, (const struct store *s, struct tx *tx, \
-	    const struct record *key), (s, tx, key))
-
-/* The same, without a result. */
-#define STORE_VOID_OPS(X) \
-	X(void, tx_undo, (struct store *s, tx_body *undo, \
-	    const struct tx_undo *what), (s, undo, what)) \
-	X(void, sharing, (struct store *s, struct store_sharer *sharer, \
-	    bool begins), (s, sharer, begins))
+	X(enum rc, examine, (struct store *s, struct findings *f), (s, f))
 /* clang-format on */
 
 struct store_ops {
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): the parts of a declaration */
 #define X(type, name, parameters, arguments) type(*name) parameters;
-	STORE_VALUE_OPS(X)
-	STORE_VOID_OPS(X)
+	STORE_OPS(X)
 	void (*close)(struct store *s);
 #undef X
-	void (*outcome_free)(struct store_outcome *);
+	size_t outcome_size; /* of what begins with a struct outcome_change */
 };
 
 /* What this process's threads wait for: the end of a run, and work that was
@@ -147,6 +121,10 @@ struct store_base {
 	 * store_liveness() */
 	int64_t host;
 	atomic_int attempts; /* enum rc of the last store_attempt_lock() */
+	/* Store time is clock_boot() + ahead (ms), unless it stands still at a
+	 * time; 0: it goes on. */
+	_Atomic int64_t ahead, stands;
+	atomic_bool shared; /* a handler was let to the database */
 	struct store_tally tally;
 	/* jobs, and effects, in a row that were lost to other processes */
 	atomic_uint jobs_lost, effects_lost;
@@ -168,19 +146,14 @@ store_base_of(const struct store *s)
 }
 
 /*
- * A transaction that reads, and sees one state of the store; or, without that
- * promise, one lookup.  Failures are those of the body, and RC_BUSY, RC_IO,
+ * Runs a transaction; how: TX_LOOK, TX_READ or TX_WRITE, see tx.h.  One that
+ * writes returns when it is durable; what the body returned other than RC_OK
+ * rolls it back.  Failures are those of the body, and RC_BUSY, RC_IO,
  * RC_TIMEOUT.
  */
-enum rc store_tx_read(struct store *s, tx_body *body, void *arg);
-enum rc store_tx_look(struct store *s, tx_body *body, void *arg);
+enum rc store_tx(struct store *s, unsigned how, tx_body *body, void *arg);
 
-/* One that writes; how: TX_BEGINS and so on.  Returns when it is durable.  What
- * the body returned other than RC_OK rolls it back. */
-enum rc store_tx_write(struct store *s, unsigned how, tx_body *body, void *arg);
-
-/* Records the outcome that is a part of *o by store_outcome_run(): see
- * store_finish(). */
+/* Records the outcome that is a part of *o, by o->run(): see store_finish(). */
 enum rc store_outcome_do(
     struct store *s, struct outcome_change *o, struct store_outcome **outcome);
 
@@ -188,31 +161,20 @@ enum rc store_outcome_do(
  * store_accept(). */
 enum rc store_admit_do(struct store *s, struct store_admit *p);
 
-/* A handler begins to share the database, or ends: see store_share_begin(). */
-void store_sharing(struct store *s, struct store_sharer *sharer, bool begins);
-
 /* Whether the next key that is asked for is likely to be new, and a look at it
  * before would cost a round trip. */
 bool store_expects_new(const struct store *s);
 
-/* Runs that one, which has a copy of *what, later, as often as it fails: the
- * result of a transaction that began something was RC_PENDING. */
-void store_tx_undo(struct store *s, tx_body *undo, const struct tx_undo *what);
-
-/* The number of an identity for its References, below SEALED_REFERENCES. */
-enum rc store_tx_number(const struct store *s,
-    const struct store_identity *identity, uint64_t *number);
-
-/* What the identities of a key, or (NULL) of such a number, have in the index,
- * from range[0] to range[1], as parameters.  RC_NOTFOUND: no identity has that
- * number. */
-enum rc store_tx_range(const struct store *s, const char *key, uint64_t number,
-    struct row_value range[2]);
-
-/* The number that a Reference tells.  RC_INVALID: it is no UUID; RC_NOTFOUND:
- * it is none of this store. */
+/* What the index of identities has for that one.  Without a path and a scope:
+ * from *first to *last it has all identities with that key.  RC_NOMEM. */
 enum rc
-store_referenced(struct store *s, const char *instance, uint64_t *number);
+store_number(const struct store *s, const struct store_identity *identity,
+    struct row_value *first, struct row_value *last);
+
+/* From range[0] to range[1] the index has the identity that a Reference tells.
+ * RC_INVALID: it is no UUID; RC_NOTFOUND: it is none of this store. */
+enum rc store_reference_range(
+    struct store *s, const char *instance, struct row_value range[2]);
 
 /* The read of what is due first, a job or an effect, begins with this. */
 struct store_next {
@@ -245,24 +207,11 @@ enum rc store_browse_begin(struct store_browsing *b, struct store *s,
     const struct store_browse *what, struct store_found *found);
 enum rc store_browse_run(struct tx *tx, void *arg);
 
-/* What TX_TOPIC_CLEAR is told, in its transaction: by it that sees whether this
- * process is the only one that uses the store. */
-int64_t store_alone(struct store *s);
-
-/* Counts the next n keys, or effects, of the walk; RC_NOTFOUND: these were the
- * last. */
-enum rc store_walk(struct store *s, struct store_walk *w, int n);
-
 /* Effects in each state that is not delivered. */
 enum rc store_count_effects(struct store *s, int64_t counts[EFFECT_NSTATES]);
 
 /* Adds what is found about files or server, schema and processes. */
 enum rc store_examine(struct store *s, struct findings *f);
-
-/* Checks the columns of the current row of ROWS that stand after those of its
- * record.  RC_CORRUPT: no request finds the row. */
-enum rc
-store_row_check(const struct store *s, struct tx *tx, const struct record *key);
 
 /* This process's lock; the first call takes it. */
 enum rc store_liveness(struct store *s, struct liveness **liveness);
@@ -279,6 +228,11 @@ bool store_owner_gone(struct store *s, int64_t owner, struct store_gone *gone);
  * store's, because each has more to recover. */
 enum rc store_recover_leases(
     struct store *s, int limit, struct store_change *changes, int *n);
+
+/* Removes the files of attempts and processes of this host that are no longer
+ * needed.  After store_recover_leases(): keys that it recovers no longer name
+ * their attempts. */
+enum rc store_attempt_clean(struct store *s);
 
 /* Whether files for attempts can be made, if the last one could not. */
 enum rc store_attempt_check(struct store *store);
@@ -309,8 +263,17 @@ enum rc store_expire_ahead(struct tx *tx, void *batch);
 /* The batch.  Its changes are those of an earlier run, or none. */
 enum rc store_expire_batch(struct tx *tx, void *batch);
 
-/* store_open() of the store on SQLite. */
+/* --- what only the store on SQLite has ------------------------------------ */
+
+/* store_open() */
 enum rc sqlite_open(struct store **out, const struct store_options *o,
     char *err, size_t errsize);
+
+/* store_share_begin() and store_share_end() */
+void sqlite_sharing(struct store *s, struct store_sharer *sharer, bool begins);
+
+/* store_backup() */
+enum rc sqlite_backup(struct store *s, const struct store_backup *what,
+    struct store_copied *copied, char *why, size_t size);
 
 #endif

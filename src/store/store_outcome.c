@@ -3,29 +3,37 @@
  */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
 #include "store_change.h"
 #include "store_outcome.h"
 
-void
-store_outcome_init(struct outcome_change *o, struct store *s)
+struct store_outcome *
+store_outcome_new(struct store *s)
 {
-	memset(o, 0, sizeof(*o));
+	struct outcome_change *o = calloc(1, store_base(s)->ops->outcome_size);
+
+	if (o == NULL)
+		return NULL;
 	o->outcome.store = s;
 	response_init(&o->outcome.response);
 	buf_init(&o->outcome.errors, LIMIT_ERRORS);
 	o->outcome.requeue = -1;
+	return &o->outcome;
 }
 
 void
-store_outcome_clear(struct outcome_change *o)
+store_outcome_free(struct store_outcome *outcome)
 {
-	response_free(&o->outcome.response);
-	buf_free(&o->outcome.errors);
-	spool_free(o->outcome.body);
-	log_request_clear(&o->outcome.log);
+	if (outcome == NULL)
+		return;
+	response_free(&outcome->response);
+	buf_free(&outcome->errors);
+	spool_free(outcome->body);
+	log_request_clear(&outcome->log);
+	free(outcome);
 }
 
 static struct outcome_change *
@@ -33,6 +41,7 @@ outcome_begin(struct store_outcome *outcome, outcome_step *step, int64_t id)
 {
 	struct outcome_change *o = (struct outcome_change *)(void *)outcome;
 
+	o->run = store_outcome_run;
 	o->step = step;
 	o->id = id;
 	return o;
@@ -191,9 +200,9 @@ finish_step(const struct outcome_change *o, struct record *r,
 	return step_complete(r, o->token, o->retention, &answer, at, s);
 }
 
-struct outcome_change *
-store_finish_begin(struct store_outcome *outcome,
-    const struct store_lease *lease, int64_t retention)
+static struct outcome_change *
+finish_begin(struct store_outcome *outcome, const struct store_lease *lease,
+    int64_t retention)
 {
 	struct outcome_change *o =
 	    outcome_begin(outcome, finish_step, lease->id);
@@ -216,7 +225,7 @@ store_finish(struct store *s, const struct store_lease *lease,
 	memset(done, 0, sizeof(*done));
 	if (!outcome_may_finish(lease, retention, *outcome))
 		return RC_INVALID;
-	o = store_finish_begin(*outcome, lease, retention);
+	o = finish_begin(*outcome, lease, retention);
 	rc = store_outcome_do(s, o, outcome);
 	if (rc == RC_OK)
 		*done = o->done;
@@ -297,4 +306,60 @@ store_abandon(struct store *s, int64_t id, struct store_outcome **outcome)
 		return RC_INVALID;
 	return store_outcome_do(
 	    s, outcome_begin(*outcome, abandon_step, id), outcome);
+}
+
+/* --- what was begun, perhaps ---------------------------------------------- */
+
+static struct store_outcome *
+undo_new(struct store *s, int64_t id)
+{
+	struct store_outcome *outcome = store_outcome_new(s);
+
+	if (outcome == NULL)
+		log_event(LOG_ERROR, "store-error", NULL,
+		    LOG_S("message", "no memory to take back what was begun"),
+		    LOG_I("id", id));
+	return outcome;
+}
+
+static void
+undo_do(struct outcome_change *o)
+{
+	struct store_outcome *outcome = &o->outcome;
+
+	o->unsure = true;
+	(void)store_outcome_do(outcome->store, o, &outcome);
+	store_outcome_free(outcome);
+}
+
+void
+store_outcome_release(struct store *s, const struct store_lease *lease,
+    int64_t retention, int64_t requeue)
+{
+	struct store_outcome *outcome = undo_new(s, lease->id);
+	struct outcome_change *o;
+
+	if (outcome == NULL)
+		return;
+	outcome->state = RECORD_FAILED_RETRYABLE;
+	outcome->requeue = requeue;
+	o = finish_begin(outcome, lease, retention);
+	o->attempt = 0; /* what an earlier one was refused for stays */
+	undo_do(o);
+}
+
+void
+store_outcome_undo(
+    struct store *s, tx_body *undo, int64_t id, int attempt, int64_t owner)
+{
+	struct store_outcome *outcome = undo_new(s, id);
+	struct outcome_change *o;
+
+	if (outcome == NULL)
+		return;
+	o = outcome_begin(outcome, NULL, id);
+	o->run = undo;
+	o->attempt = attempt;
+	o->owner = owner;
+	undo_do(o);
 }

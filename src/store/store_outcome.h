@@ -2,7 +2,8 @@
  * What the verbs that record an outcome share: finish, for a key with a lease;
  * resolve, for a key whose outcome is open; abandon, for a key that no worker
  * ran.  The transaction of all three is store_outcome_run(), and the store
- * repeats it as long as the process lives.
+ * repeats it as long as the process lives.  So it does with one that takes back
+ * what was begun.
  *
  * The caller allocates the outcome early, as a part of the change, so that
  * recording it needs no memory.  The change owns all that it points to, because
@@ -22,6 +23,7 @@ struct store_body;
 
 struct outcome_change {
 	struct store_outcome outcome; /* first: see store_outcome_new() */
+	tx_body *run; /* the transaction, whose argument this is */
 	outcome_step *step;
 	int64_t id;
 	/* finish; "": the key has no lease */
@@ -33,12 +35,12 @@ struct outcome_change {
 	/* resolve */
 	struct store_tries tries;
 	bool by_operator;
+	/* an earlier COMMIT was sent, and it is not known whether it took
+	 * place: of this change, or of what this one takes back */
+	bool unsure;
+	int64_t owner;           /* store_outcome_undo() */
 	struct store_body *body; /* SQLite's */
 };
-
-/* Begins and ends an outcome, which its store has allocated. */
-void store_outcome_init(struct outcome_change *o, struct store *s);
-void store_outcome_clear(struct outcome_change *o);
 
 /*
  * There is no room for the outcome of that key: drops its response, and logs
@@ -48,11 +50,17 @@ void store_outcome_clear(struct outcome_change *o);
  */
 bool store_outcome_drop(struct store_outcome *outcome, int64_t id);
 
-/* The change for the end of an attempt, which the outcome is a part of. */
-struct outcome_change *store_finish_begin(struct store_outcome *outcome,
-    const struct store_lease *lease, int64_t retention);
-
-/* The transaction; its argument is a struct outcome_change. */
+/* The transaction of an outcome. */
 tx_body store_outcome_run;
+
+/*
+ * Take back, later, what a transaction with the result RC_PENDING may have
+ * begun: a lease, as whose handler none runs (requeue: see struct
+ * store_outcome); or what `undo` finds by that attempt of that owner.
+ */
+void store_outcome_release(struct store *s, const struct store_lease *lease,
+    int64_t retention, int64_t requeue);
+void store_outcome_undo(
+    struct store *s, tx_body *undo, int64_t id, int attempt, int64_t owner);
 
 #endif

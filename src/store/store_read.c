@@ -112,7 +112,7 @@ store_answer(struct store *s, const struct store_identity *identity, int64_t id,
     struct response *r, struct spool **body)
 {
 	struct stored b = { .identity = identity, .id = id, .response = r };
-	enum rc rc = store_tx_read(s, answer_run, &b);
+	enum rc rc = store_tx(s, TX_READ, answer_run, &b);
 
 	if (rc == RC_OK && b.body != NULL) {
 		r->body = spool_bytes(b.body, &rc);
@@ -152,7 +152,7 @@ store_request(struct store *s, const struct store_identity *identity,
 	struct stored b = {
 		.identity = identity, .id = id, .environment = environment
 	};
-	enum rc rc = store_tx_read(s, request_run, &b);
+	enum rc rc = store_tx(s, TX_READ, request_run, &b);
 
 	if (rc != RC_OK)
 		buf_clear(environment);
@@ -196,7 +196,7 @@ store_browse_key(
 	struct one_key b = { .id = id, .key = key, .head = head };
 
 	memset(key, 0, sizeof(*key));
-	return store_tx_look(s, key_run, &b);
+	return store_tx(s, TX_LOOK, key_run, &b);
 }
 
 struct one_resource {
@@ -224,7 +224,7 @@ store_status(struct store *s, const char *resource, struct record *key)
 	struct one_resource b = { resource, key };
 
 	memset(key, 0, sizeof(*key));
-	return store_tx_look(s, status_run, &b);
+	return store_tx(s, TX_LOOK, status_run, &b);
 }
 
 /* --- an answer that was not accepted -------------------------------------- */
@@ -277,7 +277,7 @@ store_output(struct store *s, int64_t id, struct store_output *output)
 	memset(output, 0, sizeof(*output));
 	buf_init(&output->bytes, LIMIT_REFUSED);
 	buf_init(&output->errors, LIMIT_ERRORS);
-	rc = store_tx_look(s, output_run, &find);
+	rc = store_tx(s, TX_LOOK, output_run, &find);
 	if (rc != RC_OK)
 		store_output_free(output);
 	return rc;
@@ -307,31 +307,49 @@ store_browse_effect(struct store *s, int64_t id, struct effect *e)
 	struct one_effect b = { id, e };
 
 	memset(e, 0, sizeof(*e));
-	return store_tx_look(s, effect_run, &b);
+	return store_tx(s, TX_LOOK, effect_run, &b);
 }
 
 /* --- the Reference of a request with a key: see sealed.h ------------------ */
+
+/* Bytes that a number of a Reference has room for. */
+#define NUMBER_BYTES 7
+
+/* Below SEALED_REFERENCES. */
+static uint64_t
+number_of(const struct row_value *v)
+{
+	uint64_t number = 0;
+
+	if (v->n == 0)
+		return (uint64_t)(v->number + ROW_NUMBER_HALF);
+	for (int i = 0; i < NUMBER_BYTES; i++)
+		number = number << 8 | v->bytes[i];
+	return number;
+}
 
 enum rc
 store_reference(struct store *s, const struct store_identity *identity,
     char uuid[RECORD_UUID_LEN + 1])
 {
 	unsigned char bytes[16];
-	uint64_t number;
+	struct row_value value;
 	enum rc rc;
 
 	if (!uuid_parse(uuid, bytes))
 		return RC_INVALID;
-	rc = store_tx_number(s, identity, &number);
+	rc = store_number(s, identity, &value, NULL);
 	if (rc == RC_OK)
-		rc = sealed_reference(store_secret(s), number, bytes);
+		rc =
+		    sealed_reference(store_secret(s), number_of(&value), bytes);
 	if (rc == RC_OK)
 		uuid_text(bytes, uuid);
 	return rc;
 }
 
-enum rc
-store_referenced(struct store *s, const char *instance, uint64_t *number)
+/* The number that a Reference tells: see store_reference_range(). */
+static enum rc
+number_told(struct store *s, const char *instance, uint64_t *number)
 {
 	char uuid[RECORD_UUID_LEN + 1];
 	unsigned char bytes[16];
@@ -341,11 +359,33 @@ store_referenced(struct store *s, const char *instance, uint64_t *number)
 	return sealed_reference_number(store_secret(s), bytes, number);
 }
 
+enum rc
+store_reference_range(
+    struct store *s, const char *instance, struct row_value range[2])
+{
+	uint64_t number;
+	enum rc rc = number_told(s, instance, &number);
+
+	if (rc != RC_OK)
+		return rc;
+	memset(range, 0, 2 * sizeof(range[0]));
+	if (store_base(s)->file != NULL) {
+		range[0].number = (int64_t)number - ROW_NUMBER_HALF;
+		range[1].number = range[0].number;
+		return range[0].number < ROW_NUMBER_HALF ? RC_OK : RC_NOTFOUND;
+	}
+	range[0].n = range[1].n = sizeof(range[0].bytes);
+	memset(range[1].bytes, 0xff, sizeof(range[1].bytes));
+	for (int i = NUMBER_BYTES - 1; i >= 0; i--, number >>= 8)
+		range[0].bytes[i] = range[1].bytes[i] = (unsigned char)number;
+	return RC_OK;
+}
+
 enum store_instance
 store_instance_kind(struct store *s, const char *instance)
 {
 	uint64_t number;
-	enum rc rc = store_referenced(s, instance, &number);
+	enum rc rc = number_told(s, instance, &number);
 
 	if (rc == RC_INVALID)
 		return STORE_INSTANCE_NONE;

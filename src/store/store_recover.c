@@ -193,7 +193,7 @@ recover_some(struct recover *r, int *n)
 	(void)process_list(&processes);
 	r->processes = processes;
 	r->n = 0;
-	rc = store_tx_write(r->s, TX_SEARCHES, recover_run, r);
+	rc = store_tx(r->s, TX_WRITE | TX_SEARCHES, recover_run, r);
 	process_list_free(processes);
 	if (rc != RC_OK) {
 		store_changes_free(r->changes, r->n);

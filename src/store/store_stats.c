@@ -84,7 +84,7 @@ store_stats(struct store *store, struct store_counts *c)
 	const char *file = store_base(store)->file;
 	enum rc rc;
 
-	rc = store_tx_read(store, stats_run, c);
+	rc = store_tx(store, TX_READ, stats_run, c);
 	c->wal_bytes = -1; /* a server's log is not the store's own */
 	if (file != NULL) {
 		c->database_bytes = store_files_size(file, "");
@@ -142,7 +142,7 @@ store_scopes(struct store *s, const char *after, struct store_scope *scopes,
     size_t max, size_t *n)
 {
 	struct scopes l = { after, scopes, max, 0 };
-	enum rc rc = store_tx_read(s, scopes_run, &l);
+	enum rc rc = store_tx(s, TX_READ, scopes_run, &l);
 
 	if (rc != RC_OK) {
 		store_scopes_free(scopes, l.n);
@@ -150,6 +150,54 @@ store_scopes(struct store *s, const char *after, struct store_scope *scopes,
 	}
 	*n = l.n;
 	return rc;
+}
+
+/* --- a walk --------------------------------------------------------------- */
+
+static void
+walk_count(struct store_walk *w, int64_t n)
+{
+	struct store_aged *sum = &w->sum;
+
+	if (w->effects) {
+		sum->delivered += w->state == EFFECT_DELIVERED ? n : 0;
+		return;
+	}
+	sum->completed += w->state == RECORD_COMPLETED ? n : 0;
+	sum->failed_retryable += w->state == RECORD_FAILED_RETRYABLE ? n : 0;
+	sum->expired += w->state == RECORD_EXPIRED ? n : 0;
+}
+
+/*
+ * Counts the next keys, or effects; RC_NOTFOUND: there are no more.  Each row
+ * is the last of n in its state.  A state that is no word of ours is not
+ * counted: doctor names it.  Works on a copy, since it may run several times.
+ */
+static enum rc
+walk_run(struct tx *tx, void *arg)
+{
+	struct store_walk *walk = arg, w = *walk;
+	bool (*const parse)(const char *, int *) =
+	    w.effects ? rows_effect_state : rows_state;
+	const char *word = w.effects
+	    ? effect_state_name((enum effect_state)w.state)
+	    : record_state_name((enum record_state)w.state);
+	int64_t n, rows = 0;
+	enum rc rc;
+
+	tx_send(tx, w.effects ? TX_TALLY_EFFECTS : TX_TALLY, "isid", w.at, word,
+	    w.id, w.rows);
+	rc = tx_result(tx);
+	while (rc == RC_OK &&
+	    (rc = tx_row(tx, "ipii", &w.at, &word, &w.id, &n)) == RC_OK) {
+		rows += n;
+		if (word != NULL && parse(word, &w.state))
+			walk_count(&w, n);
+	}
+	if (rc != RC_NOTFOUND || rows == 0)
+		return rc;
+	*walk = w;
+	return RC_OK;
 }
 
 /* --- the tally ------------------------------------------------------------ */
@@ -192,8 +240,10 @@ store_tally(struct store *s, bool *done)
 {
 	struct store_tally *t = tally_of(s);
 	const bool effects = t->walk.effects;
-	enum rc rc = store_walk(s, &t->walk, TALLY_ROWS);
+	enum rc rc;
 
+	t->walk.rows = TALLY_ROWS;
+	rc = store_tx(s, TX_LOOK, walk_run, &t->walk);
 	*done = rc == RC_NOTFOUND && effects;
 	if (rc != RC_NOTFOUND)
 		return rc;
@@ -279,7 +329,7 @@ store_gauges(struct store *s, struct metrics_gauges *g)
 	for (int id = 0; id < METRICS_N; id++)
 		g->value[id] = -1;
 	c.leases_from = store_base(s)->leases_from;
-	if ((rc = store_tx_read(s, gauges_run, &c)) != RC_OK)
+	if ((rc = store_tx(s, TX_READ, gauges_run, &c)) != RC_OK)
 		return rc;
 	*gauge_of(g, RECORD_IN_PROGRESS) = c.running;
 	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
@@ -318,7 +368,7 @@ dead_run(struct tx *tx, void *arg)
 enum rc
 store_count_effects(struct store *s, int64_t counts[EFFECT_NSTATES])
 {
-	return store_tx_look(s, dead_run, counts);
+	return store_tx(s, TX_LOOK, dead_run, counts);
 }
 
 /* --- pages ---------------------------------------------------------------- */
@@ -328,11 +378,12 @@ store_count_effects(struct store *s, int64_t counts[EFFECT_NSTATES])
 static enum rc
 count_few(struct store *s, struct store_aged *aged)
 {
-	struct store_walk walk = { 0 };
-	enum rc rc = store_walk(s, &walk, WINDOW);
+	struct store_walk walk = { .rows = WINDOW };
+	enum rc rc = store_tx(s, TX_LOOK, walk_run, &walk);
 
 	*aged = walk.sum;
-	return rc == RC_OK ? store_walk(s, &walk, 1) : rc;
+	walk.rows = 1;
+	return rc == RC_OK ? store_tx(s, TX_LOOK, walk_run, &walk) : rc;
 }
 
 enum rc

@@ -7,10 +7,11 @@
 #include "store_ops.h"
 
 struct topics {
-	struct store *s;
+	/* this process's, at its start: if no other process uses the store, all
+	 * other topics go; else NULL */
+	const struct liveness *first;
 	char *const *add, *const *drop;
 	size_t nadd, ndrop;
-	bool first; /* if no other process uses the store, all others go */
 };
 
 static enum rc
@@ -34,9 +35,9 @@ topics_change(struct tx *tx, void *arg)
 	int changed;
 
 	/* A process that starts meanwhile is seen already, or adds its topics
-	 * later. */
-	if (t->first) {
-		tx_send(tx, TX_TOPIC_CLEAR, "i", store_alone(t->s));
+	 * later.  The statement sees those of other hosts. */
+	if (t->first != NULL && liveness_is_alone(t->first)) {
+		tx_send(tx, TX_TOPIC_CLEAR, "i", liveness_self(t->first));
 		rc = tx_changed(tx, &changed);
 	}
 	if (rc == RC_OK)
@@ -51,9 +52,9 @@ enum rc
 store_topics(struct store *s, char *const *add, size_t nadd, char *const *drop,
     size_t ndrop)
 {
-	struct topics t = { s, add, drop, nadd, ndrop, false };
+	struct topics t = { NULL, add, drop, nadd, ndrop };
 
-	return store_tx_write(s, 0, topics_change, &t);
+	return store_tx(s, TX_WRITE, topics_change, &t);
 }
 
 static enum rc
@@ -68,15 +69,16 @@ topics_any(struct tx *tx, void *arg)
 enum rc
 store_topics_first(struct store *s, char *const *add, size_t nadd)
 {
-	struct topics t = { s, add, NULL, nadd, 0, true };
 	struct liveness *liveness;
+	struct topics t = { .add = add, .nadd = nadd };
 	enum rc rc;
 
-	if (nadd == 0 && (rc = store_tx_look(s, topics_any, NULL)) != RC_OK)
+	if (nadd == 0 && (rc = store_tx(s, TX_LOOK, topics_any, NULL)) != RC_OK)
 		return rc == RC_NOTFOUND ? RC_OK : rc;
 	if ((rc = store_liveness(s, &liveness)) != RC_OK)
 		return rc;
-	return store_tx_write(s, 0, topics_change, &t);
+	t.first = liveness;
+	return store_tx(s, TX_WRITE, topics_change, &t);
 }
 
 /* --- repeated requests ---------------------------------------------------- */
@@ -113,5 +115,5 @@ store_repeats(struct store *s, const struct store_repeat *repeat, size_t n)
 {
 	struct repeats r = { repeat, n, store_now(s) };
 
-	return n > 0 ? store_tx_write(s, 0, repeats_run, &r) : RC_OK;
+	return n > 0 ? store_tx(s, TX_WRITE, repeats_run, &r) : RC_OK;
 }

@@ -52,6 +52,8 @@
 	X(GAUGE_RUNNING) \
 	X(GAUGE_OPEN) \
 	X(GAUGE_OUTBOX) \
+	X(TALLY) \
+	X(TALLY_EFFECTS) \
 	X(KEPT_BYTES) \
 	X(STORE_BYTES) \
 	X(REPEAT_ADD) \
@@ -88,6 +90,8 @@
 	X(EFFECT_WRITE) \
 	X(EFFECT_DELETE) \
 	X(EFFECT_GONE) \
+	X(ATTEMPT_OF_KEY) \
+	X(ATTEMPT_OF_OWNER) \
 	X(EXPIRE_ROWS) \
 	X(EXPIRE_AHEAD) \
 	X(RECOVER_ROWS)
@@ -142,12 +146,18 @@ enum rc tx_effect(struct tx *tx, struct effect *e);
 enum rc tx_this_record(struct tx *tx, struct record *r);
 enum rc tx_this_effect(struct tx *tx, struct effect *e);
 
-/* --- transactions that write ---------------------------------------------- */
+/* How a transaction is run: as one that reads, and sees one state of the store;
+ * or, without that promise, for one lookup; or as one that writes. */
+#define TX_READ  0x1
+#define TX_LOOK  0x2
+#define TX_WRITE 0x4
+/* What one that writes does besides. */
+#define TX_BEGINS   0x10 /* something: not while the store is stuck */
+#define TX_SEARCHES 0x20 /* all keys, for leases or by their age */
+/* Leaves nothing where a page is damaged: RC_CORRUPT. */
+#define TX_WHOLE 0x40
 
-/* How a transaction is run. */
-#define TX_BEGINS   0x1 /* something: not while the store is stuck */
-#define TX_SEARCHES 0x2 /* all keys, for leases or by their age */
-#define TX_WHOLE    0x4 /* leaves nothing where a page is damaged: RC_CORRUPT */
+/* --- transactions that write ---------------------------------------------- */
 
 /* What a transaction has done, in tx->did. */
 #define TX_ENDED 0x1 /* a key is no longer in progress: wakes store_wait() */
@@ -183,14 +193,6 @@ enum tx_stored {
 	TX_OWN_ANSWER,
 	TX_REQUEST_BODY,
 	TX_LARGE_PAYLOAD
-};
-
-/* What a transaction has begun that another one takes back, because it is not
- * known whether the first one took place. */
-struct tx_undo {
-	int64_t id;
-	int attempt;
-	int64_t owner;
 };
 
 struct outcome_change;

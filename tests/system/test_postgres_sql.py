@@ -113,7 +113,7 @@ def test_passes_find_few_rows_among_many_keys(t):
                 '11111111-1111-4111-8111-111111111111',)),
             ('status', ('0' * 32,)), ('record_read', (1 << 40,)),
             ('finish', ended(1 << 40)),
-            ('tally', (0, 100))):
+            ('tally', (0, 'none', 0, 100))):
         for mode in ('custom', 'generic'):
             once.do('SET plan_cache_mode = force_%s_plan' % mode)
             plan = '\n'.join(once.do('EXPLAIN ' + once.text(name, *values)))

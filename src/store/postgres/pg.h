@@ -218,6 +218,7 @@ enum rc pg_vrow(struct pg *pg, const char *format, va_list *ap);
  * pg_row(), and
  *
  *	x	unsigned char[]; a bytea of exactly that size
+ *	w	struct row_value; a bytea of the size of its bytes
  *	e	an enum; parse() gives the value of a word, or false
  *	a	struct buf, which the caller frees: a copy of any bytes
  *

@@ -38,7 +38,7 @@ static const struct {
 	{ TYPE_INT2, "imd?v-" },
 	{ TYPE_TEXT, "sfpbaev-" },
 	{ TYPE_VARCHAR, "sfpbaev-" },
-	{ TYPE_BYTEA, "sfpbaexv-" },
+	{ TYPE_BYTEA, "sfpbaexwv-" },
 	{ TYPE_UUID, "uv-" },
 };
 
@@ -335,6 +335,7 @@ static enum rc
 member_at(struct pg *pg, int i, const struct row_member *m, void *out)
 {
 	struct row_bytes *bytes = out;
+	struct row_value *value = out;
 
 	if (!letter_fits(pg, i, m->letter))
 		return pg_misused(pg, "a letter that its column does not fit");
@@ -362,6 +363,9 @@ member_at(struct pg *pg, int i, const struct row_member *m, void *out)
 		return RC_OK;
 	case 'x':
 		return array_at(pg, i, out, m->size);
+	case 'w':
+		value->n = sizeof(value->bytes);
+		return array_at(pg, i, value->bytes, value->n);
 	case 'e':
 		return word_at(pg, i, m, out);
 	case 'a':

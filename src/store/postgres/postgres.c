@@ -15,10 +15,10 @@
 
 const struct store_ops postgres_ops = {
 #define X(type, name, parameters, arguments) .name = postgres_##name,
-	STORE_VALUE_OPS(X) STORE_VOID_OPS(X)
+	STORE_OPS(X)
 #undef X
 	    .close = postgres_close,
-	.outcome_free = postgres_outcome_free,
+	.outcome_size = sizeof(struct postgres_outcome),
 };
 
 /* The URI, and what of this host a daemon needs. */
@@ -433,30 +433,4 @@ postgres_why(struct store *s, enum rc rc, char *out, size_t size)
 	if (rc == RC_BUSY || rc == RC_TIMEOUT || rc == RC_PENDING)
 		postgres_tell_standby(s, out, size);
 	return out;
-}
-
-/* --- handlers that share the database ------------------------------------ */
-
-/* They have connections of their own, and lock only the row of their key. */
-void
-postgres_sharing(struct store *s, struct store_sharer *sharer, bool begins)
-{
-	(void)sharer;
-	(void)begins;
-	s->shared = true;
-}
-
-/* --- backup --------------------------------------------------------------- */
-
-enum rc
-postgres_backup(struct store *s, const struct store_backup *what,
-    struct store_copied *copied, char *why, size_t size)
-{
-	(void)what;
-	memset(copied, 0, sizeof(*copied));
-	snprintf(why, size,
-	    "%s: a copy of a PostgreSQL database is made by pg_dump(1), which "
-	    "copies all of one moment",
-	    txn_database(s->pool));
-	return RC_INVALID;
 }

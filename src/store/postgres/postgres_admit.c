@@ -101,9 +101,7 @@ admit_begin(struct postgres_admit *x, struct store *s, struct store_admit *p)
 	p->queued_from = s->base.queued_from;
 	if (p->keep)
 		p->more = (uint64_t)what->environment_len + what->body_len;
-	p->number.n = POSTGRES_DIGEST_LEN;
-	return postgres_identity_digest(
-	    s->secret, &what->identity, p->number.bytes);
+	return postgres_number(s, &what->identity, &p->number, NULL);
 }
 
 /* At the beginning of each transaction. */
@@ -272,7 +270,7 @@ admit_try(struct postgres_admit *x)
 static void
 admit_release(struct postgres_admit *x, const struct store_lease *lease)
 {
-	postgres_keeper_release(x->store, lease, x->admit->what->retention, -1);
+	store_outcome_release(x->store, lease, x->admit->what->retention, -1);
 }
 
 enum rc

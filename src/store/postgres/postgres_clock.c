@@ -20,25 +20,7 @@
  * of that is left.  Beats come much more often. */
 #define LEAD AHEAD_STEP
 
-/* --- reading store time --------------------------------------------------- */
-
-/* Where time stands still, a second less: the scheduler waits so long before it
- * looks again for what is due next. */
-int64_t
-postgres_now(const struct store *s)
-{
-	const int64_t stands = s->stands;
-
-	return stands != 0 ? stands - 1000 : clock_boot() + s->ahead;
-}
-
-int64_t
-postgres_wall(const struct store *s, int64_t store_time)
-{
-	/* Store time is the server's wall clock. */
-	(void)s;
-	return store_time;
-}
+/* --- a look --------------------------------------------------------------- */
 
 void
 postgres_clock_send(const struct store *s, struct pg *pg)
@@ -59,8 +41,8 @@ postgres_clock_read(struct pg *pg, struct postgres_clock *c)
 void
 postgres_clock_set(struct store *s, const struct postgres_clock *c)
 {
-	s->ahead = c->clock - c->boot;
-	s->stands = c->clock > c->limit ? c->limit : 0;
+	s->base.ahead = c->clock - c->boot;
+	s->base.stands = c->clock > c->limit ? c->limit : 0;
 	s->held_at = c->clock > c->limit ? c->held_at : 0;
 }
 
@@ -126,7 +108,7 @@ tell_clock_held(const struct store *s, const struct postgres_clock *c)
 void
 postgres_clock_judged(struct store *s, const struct postgres_clock *c)
 {
-	const bool was = s->told_held, stood = s->stands != 0;
+	const bool was = s->told_held, stood = s->base.stands != 0;
 
 	postgres_clock_set(s, c);
 	if (c->verdict == AHEAD_FOLLOW) {
@@ -142,7 +124,7 @@ postgres_clock_judged(struct store *s, const struct postgres_clock *c)
 	if (!s->told_held && was)
 		log_event(LOG_INFO, "store-clock-followed", NULL,
 		    LOG_S("database", txn_database(s->pool)));
-	if (s->stands == 0 && stood)
+	if (s->base.stands == 0 && stood)
 		store_news_made(&s->base.news);
 }
 

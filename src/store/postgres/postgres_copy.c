@@ -248,7 +248,7 @@ copy_reset(struct postgres_copy *c, struct pg *pg)
 	c->last_key = c->last_effect = 0;
 	c->sent = c->batch = 0;
 	c->bytes = 0;
-	c->ahead = clock_boot() + c->to->ahead - store_now(c->from);
+	c->ahead = clock_boot() + c->to->base.ahead - store_now(c->from);
 }
 
 /*

@@ -11,28 +11,6 @@
 #include "clock.h"
 #include "postgres_impl.h"
 
-/* The column after those of the record. */
-struct digest_column {
-	unsigned char digest[POSTGRES_DIGEST_LEN];
-};
-
-enum rc
-postgres_row_check(const struct store *s, struct tx *tx, const struct record *r)
-{
-	static const struct row_member column[] = {
-		ROW_MEMBER('x', digest_column, digest),
-	};
-	const struct store_identity texts = { r->scope, r->path, r->key };
-	struct digest_column is, want;
-	enum rc rc;
-
-	if ((rc = tx_members(tx, column, 1, &is)) != RC_OK ||
-	    (rc = postgres_identity_digest(s->secret, &texts, want.digest)) !=
-		RC_OK)
-		return rc;
-	return memcmp(&is, &want, sizeof(is)) == 0 ? RC_OK : RC_CORRUPT;
-}
-
 /* The host's clock and the server's may differ by that (ms). */
 #define CLOCKS_APART 5000
 

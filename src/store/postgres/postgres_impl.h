@@ -31,11 +31,9 @@ enum rc postgres_handler_api_open(struct handler_api **out,
     const char *database, int64_t patience, char *err, size_t errsize);
 
 #define X(type, name, parameters, arguments) type postgres_##name parameters;
-STORE_VALUE_OPS(X)
-STORE_VOID_OPS(X)
+STORE_OPS(X)
 #undef X
 void postgres_close(struct store *s);
-void postgres_outcome_free(struct store_outcome *outcome);
 
 /* --- a store -------------------------------------------------------------- */
 
@@ -94,14 +92,10 @@ struct store {
 	_Atomic int64_t losses;              /* once_meta.losses, as of the
 					      * last sign that all commits are
 					      * there */
-	atomic_bool shared;      /* a handler was let to the database */
-	atomic_bool unsafe;      /* see postgres_check_server() */
+	atomic_bool unsafe;                  /* see postgres_check_server() */
 	atomic_bool name_shared; /* another host has this one's name: logged */
 	atomic_bool renewing;    /* see postgres_loss_look() */
-	/* The server's clock is clock_boot() + ahead.  So is store time, unless
-	 * it stands still at a time; 0: it goes on. */
-	_Atomic int64_t ahead, stands;
-	_Atomic int64_t held_at; /* once_meta.held_at while it stands still */
+	_Atomic int64_t held_at; /* once_meta.held_at while time stands still */
 	_Atomic int64_t bytes;   /* of the tables, as of the last sweep */
 	atomic_uint absent;      /* keys in a row that were not there */
 
@@ -336,11 +330,6 @@ void postgres_keeper_stop(struct store *s);
 struct postgres_outcome {
 	struct outcome_change change; /* first: see store_outcome_new() */
 	struct postgres_outcome *next;
-	/* store_tx_undo(); NULL: the outcome is recorded */
-	tx_body *undo;
-	struct tx_undo undone;
-	/* a COMMIT was sent, and it is not known whether it took place */
-	bool unsure;
 	/* a transaction of the handler's has locked the key.  That says nothing
 	 * of other keys */
 	bool held;
@@ -363,16 +352,6 @@ bool postgres_outcome_is_final(enum rc rc);
 
 /* Takes an outcome to record. */
 void postgres_keeper_take(struct store *s, struct postgres_outcome *o);
-
-/*
- * Takes a lease to release: it is not known whether the database has it, or
- * gets it later, and no handler runs.  requeue: see struct store_outcome.
- */
-void postgres_keeper_release(struct store *s, const struct store_lease *lease,
-    int64_t retention, int64_t requeue);
-
-/* Logs that there is no memory for one of these. */
-void postgres_keeper_failed(int64_t id);
 
 /* --- admitting, see postgres_admit.c -------------------------------------- */
 

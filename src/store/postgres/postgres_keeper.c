@@ -50,33 +50,6 @@ postgres_keeper_take(struct store *s, struct postgres_outcome *o)
 	lock_give(&s->lock);
 }
 
-void
-postgres_keeper_failed(int64_t id)
-{
-	log_event(LOG_ERROR, "store-error", NULL,
-	    LOG_S("message", "no memory to take back what was begun"),
-	    LOG_I("id", id));
-}
-
-void
-postgres_tx_undo(struct store *s, tx_body *undo, const struct tx_undo *what)
-{
-	struct store_outcome *outcome = postgres_outcome_new(s);
-	struct postgres_outcome *o;
-
-	if (outcome == NULL) {
-		postgres_keeper_failed(what->id);
-		return;
-	}
-	outcome->requeue = 0;
-	o = (struct postgres_outcome *)(void *)outcome;
-	o->undo = undo;
-	o->undone = *what;
-	o->change.id = what->id;
-	o->unsure = true;
-	postgres_keeper_take(s, o);
-}
-
 /*
  * Whether the COMMIT of that outcome, or of the reservation that it releases,
  * may still take place.  Then a try would not see what it changes.
@@ -86,7 +59,7 @@ is_open(struct store *s, const struct postgres_outcome *o)
 {
 	struct txn_health health;
 
-	if (!o->unsure)
+	if (!o->change.unsure)
 		return false;
 	txn_tidy(s->pool);
 	txn_health(s->pool, &health);
@@ -98,7 +71,8 @@ is_open(struct store *s, const struct postgres_outcome *o)
 static const char *
 result_text(const struct postgres_outcome *o, enum rc rc)
 {
-	return o->unsure && rc == RC_LOST ? "nothing to do" : rc_text(rc);
+	return o->change.unsure && rc == RC_LOST ? "nothing to do"
+						 : rc_text(rc);
 }
 
 /* The outcome after o, which may be removed then; NULL: there is none. */
@@ -161,11 +135,12 @@ record_late(struct store *s)
 		if (!postgres_outcome_is_final(rc))
 			return;
 		next = late_next(s, o, true);
-		log_event(rc == RC_OK || o->unsure ? LOG_INFO : LOG_ERROR,
+		log_event(
+		    rc == RC_OK || o->change.unsure ? LOG_INFO : LOG_ERROR,
 		    "late-settlement", &o->change.outcome.log,
 		    LOG_I("id", o->change.id),
 		    LOG_S("result", result_text(o, rc)));
-		postgres_outcome_free(&o->change.outcome);
+		store_outcome_free(&o->change.outcome);
 	}
 }
 
@@ -249,7 +224,7 @@ postgres_keeper_stop(struct store *s)
 		if (s->daemon)
 			log_event(LOG_ERROR, "outcome-lost",
 			    &o->change.outcome.log, LOG_I("id", o->change.id));
-		postgres_outcome_free(&o->change.outcome);
+		store_outcome_free(&o->change.outcome);
 	}
 }
 
@@ -283,7 +258,7 @@ postgres_operator_new(const struct store *s)
 {
 	const uint64_t bits = (uint64_t)uuid_bits() << 32 | uuid_bits();
 
-	return operators_of(postgres_now(s) / DAY) |
+	return operators_of(store_now(s) / DAY) |
 	    (int64_t)(bits & ((UINT64_C(1) << DAY_SHIFT) - 1));
 }
 
@@ -304,7 +279,7 @@ enum rc
 postgres_operators_forget(struct store *s)
 {
 	struct operators o = { OPERATORS,
-		operators_of(postgres_now(s) / DAY - KEPT_DAYS) };
+		operators_of(store_now(s) / DAY - KEPT_DAYS) };
 	const int64_t now = clock_boot();
 	enum rc rc;
 

@@ -10,26 +10,6 @@
 #include "fault.h"
 #include "postgres_impl.h"
 
-struct store_outcome *
-postgres_outcome_new(struct store *s)
-{
-	struct postgres_outcome *o = calloc(1, sizeof(*o));
-
-	if (o == NULL)
-		return NULL;
-	store_outcome_init(&o->change, s);
-	return &o->change.outcome;
-}
-
-void
-postgres_outcome_free(struct store_outcome *outcome)
-{
-	struct postgres_outcome *o = (struct postgres_outcome *)(void *)outcome;
-
-	store_outcome_clear(&o->change);
-	free(o);
-}
-
 bool
 postgres_outcome_is_final(enum rc rc)
 {
@@ -98,7 +78,7 @@ finish_may_share(const struct store *s, const struct outcome_change *o)
 	struct record r;
 	struct step step;
 
-	if (o->token[0] == '\0' || s->shared || o->attempt > 1 ||
+	if (o->token[0] == '\0' || s->base.shared || o->attempt > 1 ||
 	    o->outcome.state != RECORD_COMPLETED || o->outcome.refused.is ||
 	    o->outcome.errors.len > 0 || finish_record(o, &r, &step) != RC_OK)
 		return false;
@@ -155,15 +135,12 @@ run_outcome(struct pg *pg, void *arg)
 	struct postgres_outcome *o = arg;
 	enum rc rc = RC_LOST;
 
-	if (o->undo != NULL)
-		return postgres_tx_run(
-		    o->change.outcome.store, pg, o->undo, &o->undone, &o->did);
 	if (o->unread)
 		rc = finish_read_again(pg, o);
 	if (rc != RC_LOST)
 		return rc;
-	return postgres_tx_run(o->change.outcome.store, pg, store_outcome_run,
-	    &o->change, &o->did);
+	return postgres_tx_run(
+	    o->change.outcome.store, pg, o->change.run, &o->change, &o->did);
 }
 
 enum rc
@@ -179,11 +156,11 @@ postgres_outcome_try(struct store *s, struct postgres_outcome *o)
 	    store_outcome_drop(&o->change.outcome, o->change.id))
 		rc = postgres_write(s, run_outcome, o);
 	if (rc == RC_PENDING)
-		o->unsure = true;
+		o->change.unsure = true;
 	if (rc != RC_OK)
 		return rc;
 	store_news_ended(&s->base.news);
-	if (o->change.outcome.requeue >= 0 || s->shared ||
+	if (o->change.outcome.requeue >= 0 || s->base.shared ||
 	    (o->did & TX_WORK) != 0)
 		store_news_made(&s->base.news);
 	return rc;
@@ -224,7 +201,12 @@ postgres_outcome_do(struct store *s, struct outcome_change *change,
 	int failures = 0;
 	enum rc rc;
 
-	o->unsure = o->unread = o->held = false;
+	if (change->unsure) {
+		postgres_keeper_take(s, o);
+		*outcome = NULL;
+		return RC_PENDING;
+	}
+	o->unread = o->held = false;
 	finish_share(s, o);
 	FAULT(OP_ASKED);
 	for (;;) {
@@ -246,23 +228,4 @@ postgres_outcome_do(struct store *s, struct outcome_change *change,
 	if (counts)
 		outcome_count(s, -1);
 	return rc;
-}
-
-void
-postgres_keeper_release(struct store *s, const struct store_lease *lease,
-    int64_t retention, int64_t requeue)
-{
-	struct store_outcome *outcome = postgres_outcome_new(s);
-	struct postgres_outcome *o;
-
-	if (outcome == NULL) {
-		postgres_keeper_failed(lease->id);
-		return;
-	}
-	outcome->state = RECORD_FAILED_RETRYABLE;
-	outcome->requeue = requeue;
-	o = (struct postgres_outcome *)(void *)store_finish_begin(
-	    outcome, lease, retention);
-	o->unsure = true;
-	postgres_keeper_take(s, o);
 }

@@ -1,6 +1,6 @@
 /*
  * What PostgreSQL has to recover beside leases: attempts that other hosts took
- * for lost, the files of those of this host, and rows of processes.
+ * for lost, and rows of processes.
  */
 #include "config.h"
 
@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "decide.h"
-#include "fault.h"
 #include "log.h"
 #include "postgres_impl.h"
 #include "rows.h"
@@ -16,17 +15,6 @@
 #include "attempt_file.h"
 #include "attempt_lock.h"
 #include "uuid.h"
-
-/* A process of this host; false if that cannot be determined. */
-static bool
-is_dead(struct store *s, int64_t owner)
-{
-	struct liveness *liveness;
-	bool alive = true;
-
-	return owner > 0 && postgres_liveness(s, &liveness) == RC_OK &&
-	    liveness_alive(liveness, owner, &alive) == RC_OK && !alive;
-}
 
 /* --- keys that another host has made unknown ------------------------------ */
 
@@ -79,7 +67,7 @@ maker_is_dead(struct store *s, int64_t lock)
 	struct attempt_lock_note note;
 
 	return attempt_lock_read(s->base.local, lock, &note) == RC_OK &&
-	    is_dead(s, note.owner) &&
+	    liveness_is_dead(s->liveness, note.owner) &&
 	    (attempt_file_is_of_this_boot(lock) ||
 		(!s->name_shared &&
 		    postgres_host_held(&s->host, s->liveness, note.owner)));
@@ -126,7 +114,7 @@ late_release(struct late *l, int limit, struct store_change *changes, int *n)
 		    attempt_lock_lives(
 			l->s->base.local, k->record.attempt_lock, processes))
 			continue;
-		rc = postgres_tx_write(l->s, 0, late_release_run, &k->record);
+		rc = postgres_tx(l->s, TX_WRITE, late_release_run, &k->record);
 		if (rc == RC_LOST) {
 			rc = RC_OK;
 		} else if (rc == RC_OK) {
@@ -169,72 +157,6 @@ recover_late(struct store *s, int limit, struct store_change *changes, int *n)
 	return rc;
 }
 
-/* --- files ---------------------------------------------------------------- */
-
-struct leftover {
-	struct store *s;
-	struct pg *pg;
-};
-
-/* Removes a file that no record names.  That of a living owner is left to its
- * owner, which may be about to name it, or may have it for another store: for
- * one that was restored, under the same name, on another server. */
-static enum rc
-remove_leftover(void *arg, int64_t name, const struct attempt_lock_note *note)
-{
-	const struct leftover *left = arg;
-	struct store *s = left->s;
-	const bool mine = note->owner == s->owner;
-	enum rc rc;
-
-	if (!mine && !is_dead(s, note->owner))
-		return RC_OK;
-	if (note->token[0] != '\0')
-		pg_send(left->pg, PG_QUERY_ATTEMPT_OF_KEY, "iii", note->key,
-		    name, s->host.number);
-	else if (!mine)
-		pg_send(left->pg, PG_QUERY_ATTEMPT_OF_OWNER, "i", note->owner);
-	else
-		return RC_OK;
-	rc = pg_one(left->pg, "-");
-	if (rc != RC_NOTFOUND)
-		return rc;
-	attempt_lock_remove(s->base.local, name);
-	FAULT(ATTEMPT_SWEPT);
-	return RC_OK;
-}
-
-/* Removes the file of a process that died with its owner.  An attempt that it
- * acted for has a name of its own for the file. */
-static enum rc
-remove_process(void *arg, int64_t name, const struct attempt_lock_note *note)
-{
-	struct store *s = arg;
-
-	if (is_dead(s, note->owner))
-		attempt_lock_process_remove(s->base.local, name);
-	return RC_OK;
-}
-
-static enum rc
-run_clean(struct pg *pg, void *arg)
-{
-	struct leftover left = { arg, pg };
-
-	return attempt_lock_each(left.s->base.local, remove_leftover, &left);
-}
-
-/* Removes the files of attempts that no record names. */
-static enum rc
-attempt_clean(struct store *s)
-{
-	enum rc rc = txn_run(s->pool, TXN_LOOK, run_clean, s);
-
-	return rc == RC_OK
-	    ? attempt_lock_process_each(s->base.local, remove_process, s)
-	    : rc;
-}
-
 /* --- all of it ------------------------------------------------------------ */
 
 /* Only of an operator. */
@@ -271,7 +193,7 @@ postgres_recover(
 		rc = recover_late(s, limit, changes, n);
 	/* Keys recovered above no longer name their attempts. */
 	if (rc == RC_OK && liveness != NULL)
-		rc = attempt_clean(s);
+		rc = store_attempt_clean(s);
 	if (rc == RC_OK)
 		rc = postgres_operators_forget(s);
 	return rc == RC_OK ? postgres_measure(s) : rc;

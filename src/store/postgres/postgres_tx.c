@@ -309,23 +309,7 @@ run_writer(struct pg *pg, void *arg)
 }
 
 enum rc
-postgres_tx_read(struct store *store, tx_body *body, void *arg)
-{
-	struct shared s = { .store = store, .body = body, .arg = arg };
-
-	return postgres_read(store, run_shared, &s);
-}
-
-enum rc
-postgres_tx_look(struct store *store, tx_body *body, void *arg)
-{
-	struct shared s = { .store = store, .body = body, .arg = arg };
-
-	return postgres_look(store, run_shared, &s);
-}
-
-enum rc
-postgres_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
+postgres_tx(struct store *store, unsigned how, tx_body *body, void *arg)
 {
 	struct shared s = {
 		.store = store,
@@ -335,6 +319,10 @@ postgres_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
 	};
 	enum rc rc;
 
+	if ((how & TX_READ) != 0)
+		return postgres_read(store, run_shared, &s);
+	if ((how & TX_LOOK) != 0)
+		return postgres_look(store, run_shared, &s);
 	if (s.begins && !store->daemon)
 		return RC_INVALID;
 	if (s.begins && (rc = postgres_may_begin(store, NULL)) != RC_OK)
@@ -347,39 +335,15 @@ postgres_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
 	return rc;
 }
 
-int64_t
-postgres_alone(struct store *s)
-{
-	return s->owner;
-}
-
-/* The number is the beginning of the digest. */
-#define NUMBER_BYTES 7
-
 enum rc
-postgres_tx_number(const struct store *store,
-    const struct store_identity *identity, uint64_t *number)
+postgres_number(const struct store *s, const struct store_identity *identity,
+    struct row_value *first, struct row_value *last)
 {
-	unsigned char digest[POSTGRES_DIGEST_LEN];
-	enum rc rc = postgres_identity_digest(store->secret, identity, digest);
-
-	*number = 0;
-	for (int i = 0; i < NUMBER_BYTES && rc == RC_OK; i++)
-		*number = *number << 8 | digest[i];
-	return rc;
-}
-
-enum rc
-postgres_tx_range(const struct store *store, const char *key, uint64_t number,
-    struct row_value range[2])
-{
-	range[0].n = range[1].n = POSTGRES_DIGEST_LEN;
-	if (key != NULL)
-		return postgres_identity_range(
-		    store->secret, key, range[0].bytes, range[1].bytes);
-	memset(range[0].bytes, 0, POSTGRES_DIGEST_LEN);
-	memset(range[1].bytes, 0xff, POSTGRES_DIGEST_LEN);
-	for (int i = NUMBER_BYTES - 1; i >= 0; i--, number >>= 8)
-		range[0].bytes[i] = range[1].bytes[i] = (unsigned char)number;
-	return RC_OK;
+	first->n = POSTGRES_DIGEST_LEN;
+	if (identity->path != NULL)
+		return postgres_identity_digest(
+		    s->secret, identity, first->bytes);
+	last->n = POSTGRES_DIGEST_LEN;
+	return postgres_identity_range(
+	    s->secret, identity->key, first->bytes, last->bytes);
 }

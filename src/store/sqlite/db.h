@@ -152,6 +152,7 @@ enum rc db_onef(struct db_stmt *s, const char *format, ...);
  * Failures are those of db_rowf().  The letters are those of db_rowf(), and
  *
  *	x	unsigned char[]; a blob of exactly that size
+ *	w	struct row_value; a number
  *	e	an enum; parse() gives the value of a word, or false
  *	a	struct buf, which the caller frees: a copy of any bytes
  *

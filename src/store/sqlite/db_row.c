@@ -230,6 +230,7 @@ static enum rc
 read_member(struct db_stmt *s, int i, const struct row_member *m, void *out)
 {
 	struct row_bytes *bytes = out;
+	struct row_value *value = out;
 
 	switch (m->letter) {
 	case 'i':
@@ -254,6 +255,10 @@ read_member(struct db_stmt *s, int i, const struct row_member *m, void *out)
 		return RC_OK;
 	case 'x':
 		return read_array(s, i, out, m->size);
+	case 'w':
+		value->n = 0;
+		return row_read_number(
+		    s, i, INT64_MIN, INT64_MAX, &value->number);
 	case 'e':
 		return read_word(s, i, m, out);
 	case 'a':

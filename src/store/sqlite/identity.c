@@ -99,16 +99,14 @@ hash_text(const struct identity_seed *seed, const char *text)
 	return identity_siphash(seed, text, strlen(text));
 }
 
-/* Half of the numbers are negative. */
-#define SIGN (INT64_C(1) << (2 * BITS - 1))
-
 /* The number whose halves are the low bits of those. */
 static int64_t
 identity_join(uint64_t upper, uint64_t lower)
 {
 	const uint64_t mask = (UINT64_C(1) << BITS) - 1;
 
-	return (int64_t)((upper & mask) << BITS | (lower & mask)) - SIGN;
+	return (int64_t)((upper & mask) << BITS | (lower & mask)) -
+	    ROW_NUMBER_HALF;
 }
 
 int64_t
@@ -136,17 +134,4 @@ identity_range(const struct identity_seed *seed, const char *key,
 
 	*first = identity_join(upper, 0);
 	*last = identity_join(upper, UINT64_MAX);
-}
-
-uint64_t
-identity_positive(int64_t number)
-{
-	return (uint64_t)(number + SIGN);
-}
-
-bool
-identity_signed(uint64_t positive, int64_t *number)
-{
-	*number = (int64_t)positive - SIGN;
-	return positive < 2 * (uint64_t)SIGN;
 }

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "row_member.h"
 #include "scope.h"
 #include "store.h"
 
@@ -28,17 +29,13 @@ struct identity_seed {
 enum rc identity_seed_make(
     struct identity_seed *seed, const unsigned char secret[SCOPE_SECRET_LEN]);
 
-/* The number of the identity, from -2^47 to 2^47 - 1. */
+/* The number of the identity, from -ROW_NUMBER_HALF on. */
 int64_t identity_number(
     const struct identity_seed *seed, const struct store_identity *identity);
 
 /* The first and the last number that an identity with that key can have. */
 void identity_range(const struct identity_seed *seed, const char *key,
     int64_t *first, int64_t *last);
-
-/* Such a number as one that is not negative, and back.  False: it is none. */
-uint64_t identity_positive(int64_t number);
-bool identity_signed(uint64_t positive, int64_t *number);
 
 /* SipHash-2-4 of n bytes. */
 uint64_t

@@ -247,65 +247,17 @@ sqlite_tx_did(const struct sqlite_tx *t)
 	    ((did & TX_AGAIN) != 0 ? WRITE_AGAIN : 0);
 }
 
-static enum rc
-run(struct store *store, struct store_reader *reader, tx_body *body, void *arg)
-{
-	struct sqlite_tx t;
-	enum rc rc;
-
-	sqlite_tx_begin(&t, reader->db, sqlite_now(store));
-	rc = store_reader_after(store, reader, body(&t.tx, arg));
-	sqlite_tx_end(&t);
-	store_reader_give(store, reader);
-	return rc;
-}
-
 enum rc
-sqlite_tx_read(struct store *store, tx_body *body, void *arg)
+sqlite_number(const struct store *store, const struct store_identity *identity,
+    struct row_value *first, struct row_value *last)
 {
-	struct store_reader *reader;
-	enum rc rc = store_reader_begin(store, &reader);
-
-	return rc == RC_OK ? run(store, reader, body, arg) : rc;
-}
-
-enum rc
-sqlite_tx_look(struct store *store, tx_body *body, void *arg)
-{
-	struct store_reader *reader;
-	enum rc rc = store_reader_take(store, &reader);
-
-	return rc == RC_OK ? run(store, reader, body, arg) : rc;
-}
-
-int64_t
-sqlite_alone(struct store *store)
-{
-	struct liveness *liveness;
-
-	return sqlite_liveness(store, &liveness) == RC_OK &&
-	    liveness_is_alone(liveness);
-}
-
-enum rc
-sqlite_tx_number(const struct store *store,
-    const struct store_identity *identity, uint64_t *number)
-{
-	*number = identity_positive(identity_number(&store->seed, identity));
-	return RC_OK;
-}
-
-enum rc
-sqlite_tx_range(const struct store *store, const char *key, uint64_t number,
-    struct row_value range[2])
-{
-	range[0].n = range[1].n = 0;
-	if (key != NULL)
-		identity_range(
-		    &store->seed, key, &range[0].number, &range[1].number);
-	else if (identity_signed(number, &range[0].number))
-		range[1].number = range[0].number;
-	else
-		return RC_NOTFOUND;
+	first->n = 0;
+	if (identity->path != NULL) {
+		first->number = identity_number(&store->seed, identity);
+		return RC_OK;
+	}
+	last->n = 0;
+	identity_range(
+	    &store->seed, identity->key, &first->number, &last->number);
 	return RC_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * Transactions that write: those of tx.h, and those of store_admit.h and
+ * Runs transactions: those of tx.h, and those of store_admit.h and
  * store_outcome.h, which may have a large body: see store_body.h.
  */
 #include "config.h"
@@ -104,8 +104,25 @@ tx_write_run(struct write *w, struct db *db, int64_t now)
 	return rc;
 }
 
+static enum rc
+tx_read(struct store *store, unsigned how, tx_body *body, void *arg)
+{
+	struct store_reader *reader;
+	struct sqlite_tx t;
+	enum rc rc = (how & TX_READ) != 0 ? store_reader_begin(store, &reader)
+					  : store_reader_take(store, &reader);
+
+	if (rc != RC_OK)
+		return rc;
+	sqlite_tx_begin(&t, reader->db, store_now(store));
+	rc = store_reader_after(store, reader, body(&t.tx, arg));
+	sqlite_tx_end(&t);
+	store_reader_give(store, reader);
+	return rc;
+}
+
 enum rc
-sqlite_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
+sqlite_tx(struct store *store, unsigned how, tx_body *body, void *arg)
 {
 	struct tx_write x = {
 		.w.run = tx_write_run,
@@ -116,14 +133,8 @@ sqlite_tx_write(struct store *store, unsigned how, tx_body *body, void *arg)
 		.how = how,
 	};
 
-	return committer_do(store->committer, &x.w);
-}
-
-/* It is always known whether a transaction took place. */
-void
-sqlite_tx_undo(struct store *store, tx_body *undo, const struct tx_undo *what)
-{
-	(void)store, (void)undo, (void)what;
+	return (how & TX_WRITE) != 0 ? committer_do(store->committer, &x.w)
+				     : tx_read(store, how, body, arg);
 }
 
 /* --- requests ------------------------------------------------------------- */
@@ -235,7 +246,7 @@ sqlite_admit_do(struct store *store, struct store_admit *p)
 		return rc;
 	p->secret = store->secret;
 	p->owner = liveness_self(liveness);
-	p->number.number = identity_number(&store->seed, &p->what->identity);
+	(void)sqlite_number(store, &p->what->identity, &p->number, NULL);
 	rc = admit_whole(store, p);
 	if (atomic_load(&store->damaged) != (rc == RC_CORRUPT))
 		atomic_store(&store->damaged, rc == RC_CORRUPT);
@@ -250,57 +261,35 @@ sqlite_admit_do(struct store *store, struct store_admit *p)
 /* --- outcomes ------------------------------------------------------------- */
 
 struct outcome_write {
-	struct write w; /* first */
-	struct outcome_change change;
+	struct outcome_change change; /* first: see store_outcome_new() */
+	struct write w;
 	struct store_body body;
 	bool lost; /* the last run lost, and deleted what was stored */
 };
 
 static struct outcome_write *
-write_of(struct outcome_change *change)
+outcome_of(struct write *w)
 {
-	return (struct outcome_write *)(void *)((char *)change -
-	    offsetof(struct outcome_write, change));
-}
-
-struct store_outcome *
-sqlite_outcome_new(struct store *store)
-{
-	struct outcome_write *o = calloc(1, sizeof(*o));
-
-	if (o == NULL)
-		return NULL;
-	store_outcome_init(&o->change, store);
-	o->change.body = &o->body;
-	return &o->change.outcome;
-}
-
-void
-sqlite_outcome_free(struct store_outcome *outcome)
-{
-	struct outcome_change *change =
-	    (struct outcome_change *)(void *)outcome;
-
-	store_outcome_clear(change);
-	free(write_of(change));
+	return (struct outcome_write *)(void *)((char *)w -
+	    offsetof(struct outcome_write, w));
 }
 
 static void
 outcome_left(struct write *w)
 {
-	struct outcome_write *o = (struct outcome_write *)w;
+	struct outcome_write *o = outcome_of(w);
 	struct store_outcome *outcome = &o->change.outcome;
 
 	log_event(w->rc == RC_OK ? LOG_INFO : LOG_ERROR, "late-settlement",
 	    &outcome->log, LOG_I("id", o->change.id),
 	    LOG_S("result", rc_text(o->lost ? RC_LOST : w->rc)));
-	sqlite_outcome_free(outcome);
+	store_outcome_free(outcome);
 }
 
 static enum rc
 outcome_run(struct write *w, struct db *db, int64_t now)
 {
-	struct outcome_write *o = (struct outcome_write *)w;
+	struct outcome_write *o = outcome_of(w);
 	struct sqlite_tx t;
 	enum rc rc;
 
@@ -308,7 +297,7 @@ outcome_run(struct write *w, struct db *db, int64_t now)
 		store_outcome_drop(&o->change.outcome, o->change.id);
 	o->lost = false;
 	begin_in(&t, w, db, now);
-	rc = store_outcome_run(&t.tx, &o->change);
+	rc = o->change.run(&t.tx, &o->change);
 	sqlite_tx_end(&t);
 	w->did |= sqlite_tx_did(&t);
 	if (rc ==
@@ -326,7 +315,7 @@ enum rc
 sqlite_outcome_do(struct store *store, struct outcome_change *change,
     struct store_outcome **outcome)
 {
-	struct outcome_write *o = write_of(change);
+	struct outcome_write *o = (struct outcome_write *)(void *)change;
 	const struct response *r = &change->outcome.response;
 	const size_t length = change->outcome.keep ? r->body_len : 0;
 	enum rc rc;
@@ -337,6 +326,7 @@ sqlite_outcome_do(struct store *store, struct outcome_change *change,
 		.flags = WRITE_FINISHES | WRITE_LEAVES |
 		    (length >= STORE_LARGE ? WRITE_LARGE : 0),
 	};
+	change->body = &o->body;
 	o->lost = false;
 	o->body.data = r->body;
 	o->body.length = length;
@@ -348,3 +338,13 @@ sqlite_outcome_do(struct store *store, struct outcome_change *change,
 		*outcome = NULL;
 	return rc == RC_OK && o->lost ? RC_LOST : rc;
 }
+
+/* --- the kind of store ---------------------------------------------------- */
+
+const struct store_ops sqlite_ops = {
+#define X(type, name, parameters, arguments) .name = sqlite_##name,
+	STORE_OPS(X)
+#undef X
+	    .close = sqlite_close,
+	.outcome_size = sizeof(struct outcome_write),
+};

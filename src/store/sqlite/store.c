@@ -104,15 +104,15 @@ set_clock(struct store *store, enum rc begun, bool *moved)
 	*moved = false;
 	(void)clock_boot_id(boot_id);
 	rc = store_read_clock(db, boot_id, &row);
-	store->shift = row.shift;
+	store->base.ahead = row.shift;
 	if (rc != RC_OK || clock_holds(&row, alone))
 		return rc;
 	if (begun != RC_OK)
 		return begun;
 	*moved = true;
-	store->shift = row.last - clock_boot();
+	store->base.ahead = row.last - clock_boot();
 	s = db_stmt(db, QUERY_CLOCK_SHIFT);
-	db_bindf(s, "si", boot_id, store->shift);
+	db_bindf(s, "si", boot_id, store->base.ahead);
 	return db_step_done(s);
 }
 
@@ -127,7 +127,7 @@ leave_mark(struct store *store)
 	struct db_stmt *s = db_stmt(store->writer, QUERY_CLOCK_TOUCH);
 	enum rc rc;
 
-	db_bindf(s, "i", sqlite_now(store));
+	db_bindf(s, "i", store_now(store));
 	if ((rc = db_step_done(s)) != RC_OK ||
 	    (rc = store_guard_past(&store->guard, store->writer)) != RC_OK ||
 	    (rc = store_guard_seal(&store->guard, store->writer, true)) !=
@@ -261,7 +261,7 @@ store_start(
 	co.share = &store->share;
 	co.guard = &store->guard;
 	co.news = &store->base.news;
-	co.shift = store->shift;
+	co.shift = store->base.ahead;
 	co.busy_timeout = o->busy_timeout;
 	co.max_wal = o->max_wal;
 	/* Fewer than half: half of the workers may wait for other requests, and
@@ -342,18 +342,6 @@ sqlite_why(struct store *store, enum rc rc, char *out, size_t size)
 	return out;
 }
 
-int64_t
-sqlite_now(const struct store *store)
-{
-	return clock_boot() + store->shift;
-}
-
-int64_t
-sqlite_wall(const struct store *store, int64_t store_time)
-{
-	return clock_wall_at_boot() + (store_time - store->shift);
-}
-
 enum rc
 sqlite_liveness(struct store *store, struct liveness **out)
 {
@@ -384,13 +372,3 @@ sqlite_sharing(struct store *store, struct store_sharer *sharer, bool begins)
 	else
 		share_remove(&store->share, sharer);
 }
-
-/* --- the kind of store ---------------------------------------------------- */
-
-const struct store_ops sqlite_ops = {
-#define X(type, name, parameters, arguments) .name = sqlite_##name,
-	STORE_VALUE_OPS(X) STORE_VOID_OPS(X)
-#undef X
-	    .close = sqlite_close,
-	.outcome_free = sqlite_outcome_free,
-};

@@ -184,34 +184,6 @@ store_warn_of_folder(const struct store *store)
 		    LOG_S("database", store->file), LOG_S("message", text));
 }
 
-/* The columns of a row after those of its record. */
-struct numbered {
-	int64_t identity;
-	bool repeated; /* an older row has the same key, path and scope */
-	bool hidden;   /* neither recent nor listed: no sweep finds it */
-};
-
-enum rc
-sqlite_row_check(
-    const struct store *store, struct tx *tx, const struct record *r)
-{
-	static const struct row_member number[] = {
-		ROW_MEMBER('i', numbered, identity),
-		ROW_MEMBER('?', numbered, repeated),
-		ROW_MEMBER('?', numbered, hidden),
-	};
-	const struct store_identity texts = { r->scope, r->path, r->key };
-	struct numbered got;
-	enum rc rc;
-
-	rc = tx_members(tx, number, sizeof(number) / sizeof(number[0]), &got);
-	if (rc == RC_OK &&
-	    (got.repeated || got.hidden ||
-		got.identity != identity_number(&store->seed, &texts)))
-		rc = RC_CORRUPT;
-	return rc;
-}
-
 enum rc
 sqlite_examine(struct store *store, struct findings *f)
 {

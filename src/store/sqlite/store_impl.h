@@ -18,11 +18,9 @@
 extern const struct store_ops sqlite_ops;
 
 #define X(type, name, parameters, arguments) type sqlite_##name parameters;
-STORE_VALUE_OPS(X)
-STORE_VOID_OPS(X)
+STORE_OPS(X)
 #undef X
 void sqlite_close(struct store *store);
-void sqlite_outcome_free(struct store_outcome *outcome);
 
 struct store_reader {
 	struct db *db;
@@ -42,7 +40,6 @@ struct store {
 	int64_t busy_timeout;
 	unsigned char secret[SCOPE_SECRET_LEN];
 	struct identity_seed seed;
-	int64_t shift; /* store time is clock_boot() + shift */
 	struct db *writer;
 	struct committer *committer;
 	struct share share;

@@ -1,80 +1,13 @@
 /*
- * The key store, for recover: which owners are dead, and the files of attempts
- * that none needs any more.
+ * The key store, for recover: which owners are dead.
  */
 #include "config.h"
 
-#include "fault.h"
 #include "store_impl.h"
 #include "store_body.h"
-#include "attempt_lock.h"
 
 /* A pass writes down the time last seen, but not more often than this (ms). */
 #define CLOCK_GRAIN 30000
-
-/* --- files ---------------------------------------------------------------- */
-
-struct leftover {
-	struct store *store;
-	struct db *db;
-};
-
-/* Removes a file that no record names.  A file of an attempt without a started
- * handler may be about to be named as long as its owner lives. */
-static enum rc
-remove_leftover(void *arg, int64_t name, const struct attempt_lock_note *note)
-{
-	struct leftover *left = arg;
-	struct db_stmt *s;
-	enum rc rc;
-
-	if (note->token[0] != '\0') {
-		s = db_stmt(left->db, QUERY_ATTEMPT_OF_KEY);
-		db_bindf(s, "ii", note->key, name);
-	} else {
-		if (!store_is_dead(left->store, note->owner))
-			return RC_OK;
-		s = db_stmt(left->db, QUERY_ATTEMPT_OF_OWNER);
-		db_bindf(s, "i", note->owner);
-	}
-	rc = db_onef(s, "-");
-	if (rc != RC_NOTFOUND)
-		return rc;
-	attempt_lock_remove(left->store->file, name);
-	FAULT(ATTEMPT_SWEPT);
-	return RC_OK;
-}
-
-/* Removes the file of a process that died with its owner.  An attempt that it
- * acted for has a name of its own for the file. */
-static enum rc
-remove_process(void *arg, int64_t name, const struct attempt_lock_note *note)
-{
-	struct store *store = arg;
-
-	if (store_is_dead(store, note->owner))
-		attempt_lock_process_remove(store->file, name);
-	return RC_OK;
-}
-
-static enum rc
-store_attempt_clean(struct store *store)
-{
-	struct store_reader *reader;
-	struct leftover left;
-	enum rc rc;
-
-	if ((rc = store_reader_take(store, &reader)) != RC_OK)
-		return rc;
-	left.store = store;
-	left.db = reader->db;
-	rc = attempt_lock_each(store->file, remove_leftover, &left);
-	store_reader_give(store, reader);
-	if (rc == RC_OK)
-		rc = attempt_lock_process_each(
-		    store->file, remove_process, store);
-	return rc;
-}
 
 /* --- dead owners --------------------------------------------------------- */
 
@@ -138,10 +71,9 @@ bool
 store_is_dead(struct store *store, int64_t owner)
 {
 	struct liveness *liveness;
-	bool alive = true;
 
-	return owner > 0 && sqlite_liveness(store, &liveness) == RC_OK &&
-	    liveness_alive(liveness, owner, &alive) == RC_OK && !alive;
+	return sqlite_liveness(store, &liveness) == RC_OK &&
+	    liveness_is_dead(liveness, owner);
 }
 
 bool
