@@ -16,7 +16,7 @@
 #include "cginame.h"
 #include "limit.h"
 
-#include "conf_item.h"
+#include "conf_value.h"
 
 /* The length of a field name.  Its CGI variable is longer by "HTTP_". */
 #define FIELD_MAX 200

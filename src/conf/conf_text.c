@@ -15,7 +15,7 @@
 
 #include "buf.h"
 #include "cginame.h"
-#include "conf_item.h"
+#include "conf_value.h"
 #include "limit.h"
 
 #include "conf_text.h"

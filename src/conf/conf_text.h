@@ -5,7 +5,7 @@
 #ifndef CONF_TEXT_H
 #define CONF_TEXT_H
 
-#include "conf_item.h"
+#include "conf_value.h"
 
 /* Reads items separated by blanks or commas.  empty: no item at all is
  * allowed. */

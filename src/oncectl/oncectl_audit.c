@@ -18,7 +18,6 @@
 
 #include "route.h"
 #include "oncectl.h"
-#include "oncectl_print.h"
 
 /* Folders below the document root. */
 #define DEPTH 64

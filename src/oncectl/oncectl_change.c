@@ -19,7 +19,6 @@
 #include "route.h"
 #include "words.h"
 #include "oncectl.h"
-#include "oncectl_print.h"
 
 /* --- what it did ---------------------------------------------------------- */
 

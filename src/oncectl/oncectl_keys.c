@@ -16,7 +16,6 @@
 
 #include "route.h"
 #include "oncectl.h"
-#include "oncectl_print.h"
 
 /* Bytes of a body that are written, or encoded, at a time; a multiple of 3. */
 #define PIECE 49152

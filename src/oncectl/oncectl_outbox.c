@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "oncectl.h"
-#include "oncectl_print.h"
 
 /* --- one effect --------------------------------------------------------- */
 

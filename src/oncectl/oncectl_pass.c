@@ -14,7 +14,6 @@
 #include "reconcile.h"
 #include "words.h"
 #include "oncectl.h"
-#include "oncectl_print.h"
 
 /* A pass ends between two batches, or between two tries. */
 static atomic_bool stop;

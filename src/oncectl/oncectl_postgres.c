@@ -13,7 +13,6 @@
 #include "store_module.h"
 #include "words.h"
 #include "oncectl.h"
-#include "oncectl_print.h"
 
 /* The module; NULL, with a message. */
 static const struct store_module *

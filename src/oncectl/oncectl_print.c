@@ -17,7 +17,7 @@
 #include "date.h"
 #include "store_outbox.h"
 #include "utf8.h"
-#include "oncectl_print.h"
+#include "oncectl.h"
 
 /* Rows that are held back until their widths are known. */
 #define BATCH 1000

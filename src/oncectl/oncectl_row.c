@@ -10,7 +10,6 @@
 
 #include "rows.h"
 #include "oncectl.h"
-#include "oncectl_print.h"
 
 /* A key as it is shown.  A deadline is shown as the wall time at which it will
  * be reached if the clock is right now. */

@@ -15,7 +15,6 @@
 #include "limit.h"
 #include "metrics.h"
 #include "oncectl.h"
-#include "oncectl_print.h"
 #include "words.h"
 
 /* The most findings of one check; the store has a dozen at most. */

@@ -22,7 +22,7 @@
 #include <strings.h>
 
 #include "cginame.h"
-#include "conf_item.h"
+#include "conf_value.h"
 #include "limit.h"
 #include "fingerprint.h"
 
