@@ -22,8 +22,8 @@
 
 struct file {
 	sqlite3_file base;
-	int number;         /* in the trace, or -1: not recorded */
-	bool recorded;      /* of the directory */
+	int number;    /* in the trace, or -1: not recorded */
+	bool recorded; /* of the directory */
 	bool log;
 	sqlite3_file *real; /* behind this struct */
 };

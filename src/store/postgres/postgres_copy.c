@@ -265,10 +265,9 @@ target_take(struct postgres_copy *c)
 	pg_send(c->pg, PG_QUERY_COPY_PATIENCE, "");
 	pg_send(c->pg, PG_QUERY_COPY_SECRET, "b", c->to->secret,
 	    sizeof(c->to->secret));
-	if ((rc = pg_result(c->pg)) != RC_OK ||
-	    (rc = pg_result(c->pg)) != RC_OK)
-		return rc;
-	return target_is_empty(c);
+	if ((rc = pg_result(c->pg)) == RC_OK)
+		rc = pg_result(c->pg);
+	return rc == RC_OK ? target_is_empty(c) : rc;
 }
 
 /* What was sent, as the target now has it. */
