@@ -11,8 +11,9 @@ from test_life import OWN_DEV, listen_as_syslog, parse, plant, tag
 
 ME = pwd.getpwuid(os.getuid()).pw_name
 LOST = ('[ "$QUERY_STRING" = emit ] || kill -9 $$; '
+        'export ONCEWRAP_MODULES=%s; '
         'for i in 1 2; do printf x | %s emit mail >&2; done; status 201'
-        % base.ONCECTL)
+        % (base.MODULES, base.ONCECTL))
 
 
 def unknown(t, *keys):
