@@ -44,7 +44,7 @@ struct effect {
 /* Frees its members and zeroes all; not the struct. */
 void effect_free(struct effect *e);
 
-/* Whether its payload is still needed, or is not stored any more. */
+/* Whether its payload is still needed; if not, it is deleted. */
 bool effect_needs_payload(const struct effect *e);
 
 /* Whether the invariants numbered in effect.c hold. */

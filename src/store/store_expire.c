@@ -163,7 +163,7 @@ store_expire(struct store *s, int limit, struct store_change *changes, int *n)
 		.changes = changes,
 	};
 	unsigned how;
-	bool again;
+	bool damaged;
 	enum rc rc;
 
 	*n = 0;
@@ -178,15 +178,12 @@ store_expire(struct store *s, int limit, struct store_change *changes, int *n)
 	do {
 		how = TX_WRITE | TX_SEARCHES | (b.limit > 1 ? TX_WHOLE : 0);
 		rc = store_tx(s, how, store_expire_batch, &b);
-		/* One by one: only the key of a damaged body leaves it. */
-		if (rc == RC_CORRUPT && b.limit > 1) {
-			b.limit = 1;
-			again = true;
-			continue;
-		}
-		again = rc == RC_OK && b.n == 0 && b.more;
-		b.from = b.to;
-	} while (again);
+		damaged = rc == RC_CORRUPT && b.limit > 1;
+		if (damaged)
+			b.limit = 1; /* only the damaged body stays */
+		else
+			b.from = b.to;
+	} while (damaged || (rc == RC_OK && b.n == 0 && b.more));
 	if (rc == RC_OK)
 		*n = b.n; /* the caller owns them now */
 	else

@@ -248,8 +248,7 @@ sqlite_admit_do(struct store *store, struct store_admit *p)
 	p->owner = liveness_self(liveness);
 	(void)sqlite_number(store, &p->what->identity, &p->number, NULL);
 	rc = admit_whole(store, p);
-	if (atomic_load(&store->damaged) != (rc == RC_CORRUPT))
-		atomic_store(&store->damaged, rc == RC_CORRUPT);
+	atomic_store(&store->damaged, rc == RC_CORRUPT);
 	if (p->body != NULL && rc == RC_OK && p->changed)
 		p->body->stored = 0; /* the key names it */
 	if (p->body != NULL)
