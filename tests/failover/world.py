@@ -6,11 +6,11 @@
 """
 import os
 import signal
-import tempfile
 
 import base
 import fcgi
 import proc
+import scratch
 from answer import eq, problem
 from base import wait_until
 from lib.postgres import Servers
@@ -28,7 +28,7 @@ AGAIN = ('key-in-progress', 'store-unavailable', 'outcome-not-recorded')
 
 
 def servers(t):
-    group = Servers(tempfile.mkdtemp(prefix='once-pg-'))
+    group = Servers(scratch.folder('once-pg-'))
     t.defer(group.close)
     return group
 

@@ -1,9 +1,9 @@
 """oncectl and the operator's page on a real PostgreSQL server."""
 import json
 import os
-import tempfile
 
 import base
+import scratch
 from answer import eq, first, problem, replay
 from base import wait_until
 from lib.postgres import Server, Servers
@@ -14,7 +14,7 @@ UNKNOWN = 'echo "Content-Type: text/plain"; echo; kill -9 $$'
 
 
 def servers(t):
-    s = Servers(tempfile.mkdtemp(prefix='oncewrap-postgres-'))
+    s = Servers(scratch.folder('once-pg-'))
     t.defer(s.close)
     return s
 

@@ -1,15 +1,15 @@
 """Commits whose outcome is not known in time: the standby does not answer."""
 import os
-import tempfile
 
 import base
+import scratch
 from answer import eq, problem
 from lib.postgres import Servers
 
 
 def cluster(t):
     """A primary whose commits wait for the standby."""
-    s = Servers(tempfile.mkdtemp(prefix='oncewrap-postgres-'))
+    s = Servers(scratch.folder('once-pg-'))
     t.defer(s.close)
     primary = s.make('a')
     standby = s.make('b', 'a')

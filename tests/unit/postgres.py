@@ -10,12 +10,12 @@ asked for, or "error".  Ends, with its servers, at the end of its input.
 import os
 import signal
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 '..', 'system'))
 
-from lib.postgres import Servers, memory    # noqa: E402
+from lib import scratch    # noqa: E402
+from lib.postgres import Servers    # noqa: E402
 
 
 def obey(servers, line):
@@ -35,7 +35,7 @@ def obey(servers, line):
 
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    servers = Servers(tempfile.mkdtemp(prefix='oncewrap-unit-', dir=memory()))
+    servers = Servers(scratch.folder('once-unit-', scratch.memory()))
     try:
         for line in sys.stdin:
             try:

@@ -131,7 +131,11 @@ class Case:
         """A new database: a file, or in the server that the run has."""
         if base.POSTGRES is None:
             return self.path(name + '.db')
-        return (self.postgres or base.POSTGRES).database()
+        if self.postgres:
+            return self.postgres.database()
+        uri = base.POSTGRES.database()
+        self.defer(lambda: base.POSTGRES.drop(uri))
+        return uri
 
     # --- handlers ---
 

@@ -28,6 +28,7 @@ fsync = off
 full_page_writes = off
 shared_buffers = 16MB
 max_connections = 400
+dynamic_shared_memory_type = mmap
 wal_level = replica
 max_wal_senders = 4
 wal_receiver_status_interval = 1
@@ -69,17 +70,6 @@ def own(folder):
     if os.geteuid() == 0:
         user = pwd.getpwnam('postgres')
         os.chown(folder, user.pw_uid, user.pw_gid)
-
-
-def memory():
-    """A folder in memory with room for servers, or None."""
-    folder = '/dev/shm'
-    try:
-        fs = os.statvfs(folder)
-    except OSError:
-        return None
-    room = fs.f_bavail * fs.f_frsize
-    return folder if os.access(folder, os.W_OK) and room > 2 << 30 else None
 
 
 class Server:
@@ -155,6 +145,11 @@ class Server:
         name = 'db_' + os.urandom(6).hex()
         self.sql('CREATE DATABASE %s TEMPLATE template0' % name)
         return self.uri().replace('/postgres?', '/%s?' % name)
+
+    def drop(self, uri):
+        """Of database(): 8 MB and more that the run has no more use for."""
+        name = re.match('postgresql:///([^?]+)', uri)[1]
+        self.sql('DROP DATABASE %s WITH (FORCE)' % name)
 
     def sql(self, text):
         """Runs statements; the last one's rows as text."""
@@ -300,6 +295,11 @@ class Proxy:
         """The URI of a database of that server, by way of this proxy."""
         name = re.match('postgresql:///([^?]+)', uri).group(1)
         return self.uri().replace('/postgres?', '/%s?' % name)
+
+    def drop(self, uri):
+        """Of database(): 8 MB and more that the run has no more use for."""
+        name = re.match('postgresql:///([^?]+)', uri)[1]
+        self.sql('DROP DATABASE %s WITH (FORCE)' % name)
 
     def is_cut(self, what, client):
         """Whether that COMMIT is cut: see cut_commits()."""
