@@ -11,17 +11,6 @@
 #define RESPONSE \
 	"INSERT INTO once_response(token, status, headers, body) VALUES (?1, "
 
-/* What a handler gets as ONCE_TOKEN. */
-static UNUSED const char *
-token_of(const struct store_lease *lease)
-{
-	static char token[64];
-
-	snprintf(token, sizeof(token), "%s-%lld", lease->token,
-	    (long long)lease->id);
-	return token;
-}
-
 /* A handler with tables of its own in the same file. */
 static UNUSED sqlite3 *
 handler_open(void)

@@ -206,84 +206,9 @@ teardown(void **state)
 #define SYNCED_TEST(name) TEST_WITH(name, setup_synced, teardown)
 #define TOPICS_TEST(name) TEST_WITH(name, setup_topics, teardown)
 
-/* --- SQL behind the store's back ---------------------------------------- */
-
-static UNUSED sqlite3 *
-raw_open(const char *name)
-{
-	sqlite3 *db;
-
-	assert_int_equal(sqlite3_open(name, &db), SQLITE_OK);
-	sqlite3_busy_timeout(db, 5000);
-	return db;
-}
-
-static UNUSED void
-raw_run(sqlite3 *db, const char *sql)
-{
-	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
-		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
-}
-
-static UNUSED void
-raw(const char *sql)
-{
-	char out[256];
-	sqlite3 *db;
-
-	if (is_postgresql()) {
-		psql(schema, sql, out, sizeof(out));
-		return;
-	}
-	db = raw_open(file);
-	raw_run(db, sql);
-	sqlite3_close(db);
-}
-
-static void rawf(const char *, ...) __attribute__((format(printf, 1, 2)));
-
-static UNUSED void
-rawf(const char *format, ...)
-{
-	char sql[1100];
-	va_list ap;
-
-	va_start(ap, format);
-	assert_true(vsnprintf(sql, sizeof(sql), format, ap) < (int)sizeof(sql));
-	va_end(ap);
-	raw(sql);
-}
-
-/* The first value that a query gives, as text. */
-static UNUSED void
-raw_text(const char *sql, char *out, size_t size)
-{
-	sqlite3_stmt *s;
-	sqlite3 *db;
-
-	if (is_postgresql()) {
-		psql(schema, sql, out, size);
-		return;
-	}
-	db = raw_open(file);
-	if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
-		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
-	snprintf(out, size, "%s",
-	    sqlite3_step(s) == SQLITE_ROW && sqlite3_column_text(s, 0) != NULL
-		? (const char *)sqlite3_column_text(s, 0)
-		: "");
-	sqlite3_finalize(s);
-	sqlite3_close(db);
-}
-
-static UNUSED int64_t
-raw_number(const char *sql)
-{
-	char out[256];
-
-	raw_text(sql, out, sizeof(out));
-	return *out == 't' ? 1 : strtoll(out, NULL, 10);
-}
+#include "store_sql.h"
+#include "store_words.h"
+#include "store_kinds.h"
 
 /* The beginning of the names of the files about this host's processes. */
 static UNUSED const char *
@@ -438,23 +363,40 @@ state_of(const char *key)
 	return state;
 }
 
+/* Its retention was counted from now. */
+static UNUSED void
+assert_retention(const char *key, int64_t retention)
+{
+	struct record r = find(key);
+
+	assert_in_range(r.expires_at, store_now(store) + retention - 60000,
+	    store_now(store) + retention + 1000 + SKEW);
+	record_free(&r);
+}
+
 /* --- effects ------------------------------------------------------------ */
 
-/* The same by the function of PostgreSQL. */
-static UNUSED bool
-try_call(const char *token, const char *topic, const void *payload, int n)
+/* What a handler of that attempt gets as ONCE_TOKEN. */
+static UNUSED const char *
+token_of(const struct store_lease *lease)
 {
-	const struct handler_api_effect effect = { topic, payload, (size_t)n };
+	static char token[64];
+
+	snprintf(token, sizeof(token), "%s-%lld", lease->token,
+	    (long long)lease->id);
+	return token;
+}
+
+static UNUSED struct handler_api *
+open_handler(void)
+{
 	struct handler_api *api;
 	char err[256];
-	enum rc rc;
 
 	if (handler_api_open(
 		&api, options().database, PATIENCE, err, sizeof(err)) != RC_OK)
 		fail_msg("%s", err);
-	rc = handler_api_emit(api, token, &effect);
-	handler_api_close(api);
-	return rc == RC_OK;
+	return api;
 }
 
 /* A handler of that attempt puts n bytes there; whether it may. */
@@ -462,28 +404,24 @@ static UNUSED bool
 try_emit(const struct store_lease *lease, const char *topic,
     const void *payload, int n)
 {
-	sqlite3_stmt *s;
-	char token[64];
-	sqlite3 *db;
-	int code;
+	const struct handler_api_effect effect = { topic, payload, (size_t)n };
+	struct handler_api *api = open_handler();
+	enum rc rc = handler_api_emit(api, token_of(lease), &effect);
 
-	snprintf(token, sizeof(token), "%s-%lld", lease->token,
-	    (long long)lease->id);
-	if (is_postgresql())
-		return try_call(token, topic, payload, n);
-	db = raw_open(file);
-	assert_int_equal(sqlite3_prepare_v2(db,
-			     "INSERT INTO once_outbox(token, topic, payload) "
-			     "VALUES (?, ?, ?)",
-			     -1, &s, NULL),
-	    SQLITE_OK);
-	sqlite3_bind_text(s, 1, token, -1, SQLITE_STATIC);
-	sqlite3_bind_text(s, 2, topic, -1, SQLITE_STATIC);
-	sqlite3_bind_blob(s, 3, payload, n, SQLITE_STATIC);
-	code = sqlite3_step(s);
-	sqlite3_finalize(s);
-	sqlite3_close(db);
-	return code == SQLITE_DONE;
+	handler_api_close(api);
+	return rc == RC_OK;
+}
+
+/* It stores its response: 201, and a body. */
+static UNUSED void
+respond(const struct store_lease *lease, const void *body, size_t length)
+{
+	struct handler_api *api = open_handler();
+
+	assert_int_equal(handler_api_respond(api, token_of(lease), 201, "",
+			     body, length, NULL, 0),
+	    RC_OK);
+	handler_api_close(api);
 }
 
 /* --- outcomes ----------------------------------------------------------- */
@@ -612,33 +550,6 @@ put_answer(const char *key, size_t length)
 
 	answer_with(&lease, length);
 	return lease;
-}
-
-/* Whose key that is; "" if there is none. */
-static UNUSED const struct store_identity *
-owner_of(int64_t id)
-{
-	static char text[800];
-	static struct store_identity who;
-	char sql[300], *path, *key;
-
-	snprintf(sql, sizeof(sql),
-	    is_postgresql()
-		? "SELECT convert_from(scope, 'UTF8'), convert_from(path, "
-		  "'UTF8'), convert_from(key, 'UTF8') FROM once_key "
-		  "WHERE id = %lld"
-		: "SELECT scope || char(10) || path || char(10) || key "
-		  "FROM once_key WHERE id = %lld",
-	    (long long)id);
-	raw_text(sql, text, sizeof(text) - 3);
-	path = strchrnul(text, '\n');
-	key = *path != '\0' ? strchrnul(path + 1, '\n') : path;
-	who = (struct store_identity){ text, path + (*path != '\0'),
-		key + (*key != '\0') };
-	if (*key != '\0')
-		key[1 + strcspn(key + 1, "\n")] = '\0';
-	*path = *key = '\0';
-	return &who;
 }
 
 /* Whether the answer of that key is a body of byte_at() of that length. */

@@ -20,42 +20,6 @@ is_postgresql(void)
  * most so long (ms). */
 #define SKEW (is_postgresql() ? 10000 : 0)
 
-/* What the tests' statements for SQLite are called here. */
-static const struct {
-	const char *sqlite, *postgresql;
-} dialect[] = {
-	{ "(SELECT last FROM once_clock)",
-	    "(SELECT (extract(epoch FROM now()) * 1000)::bigint)" },
-	{ "SELECT kept_bytes FROM once_meta",
-	    "SELECT sum(bytes) FROM once_kept" },
-	{ "DISTINCT id / 65536) FROM once_piece",
-	    "DISTINCT key_id) FROM once_piece" },
-	{ "FROM once_body", "FROM once_piece" },
-	{ "kept = 0", "kept = false" },
-};
-
-static UNUSED void
-translate(const char *sql, char *out, size_t size)
-{
-	const char *end = out + size;
-	size_t i;
-
-	while (*sql != '\0' && out < end - 1) {
-		for (i = 0; i < COUNT(dialect); i++)
-			if (strncmp(sql, dialect[i].sqlite,
-				strlen(dialect[i].sqlite)) == 0)
-				break;
-		if (i == COUNT(dialect)) {
-			*out++ = *sql++;
-			continue;
-		}
-		out += snprintf(
-		    out, (size_t)(end - out), "%s", dialect[i].postgresql);
-		sql += strlen(dialect[i].sqlite);
-	}
-	*out = '\0';
-}
-
 /* A psql that stays, because a start takes longer than most statements. */
 static struct {
 	FILE *to, *from;
@@ -128,17 +92,12 @@ session_say(const char *in, const char *text, char *out, size_t size)
 static UNUSED void
 psql(const char *in, const char *sql, char *out, size_t size)
 {
-	const size_t room = 2 * strlen(sql) + 256;
 	const int connection_lost = 2; /* psql(1) */
-	char *text = malloc(room);
 
-	assert_non_null(text);
-	translate(sql, text, room);
-	if (!session_say(in, text, out, size) &&
+	if (!session_say(in, sql, out, size) &&
 	    (session_end() != connection_lost ||
-		!session_say(in, text, out, size)))
+		!session_say(in, sql, out, size)))
 		fail_msg("psql: %s", sql);
-	free(text);
 }
 
 /* Drops the schema of the test, and makes it again. */

@@ -92,15 +92,6 @@ try_it(struct effect *effect)
 	outbox_kind.run(box, conf, effect);
 }
 
-static int64_t
-number(const char *what)
-{
-	char sql[200];
-
-	snprintf(sql, sizeof(sql), "SELECT %s FROM once_effect", what);
-	return raw_number(sql);
-}
-
 #define CASE(name) TEST_WITH(name, setup_box, teardown_box)
 
 /* --- which effects are taken --------------------------------------------- */
@@ -117,8 +108,7 @@ CASE(a_topic_alone_may_have_all_threads)
 		e[i] = take("mail");
 	for (i = 0; i < OUTBOX_PROGRAMS; i++)
 		try_it(e[i]);
-	assert_int_equal(number("count(*) FILTER (WHERE state = 'delivered')"),
-	    OUTBOX_PROGRAMS);
+	assert_int_equal(count_effects(EFFECT_DELIVERED), OUTBOX_PROGRAMS);
 }
 
 CASE(topics_take_turns)
@@ -160,7 +150,7 @@ CASE(a_try_that_cannot_be_made_durable_is_none)
 	e = take("mail");
 	assert_int_equal(e->attempts, 1);
 	try_it(e);
-	assert_int_equal(number("state = 'delivered'"), 1);
+	assert_int_equal(count_effects(EFFECT_DELIVERED), 1);
 }
 
 CASE(an_end_that_cannot_be_recorded_is_recorded_later)
@@ -173,7 +163,7 @@ CASE(an_end_that_cannot_be_recorded_is_recorded_later)
 	vfs_break(&sync_fails);
 	try_it(e);
 	assert_true(vfs_struck());
-	assert_int_equal(number("state = 'delivered'"), 1);
+	assert_int_equal(count_effects(EFFECT_DELIVERED), 1);
 }
 
 static int

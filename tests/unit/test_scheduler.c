@@ -158,8 +158,7 @@ emit(void)
 static void
 wait_delivered(int64_t n)
 {
-	while (raw_number("SELECT count(*) FROM once_effect "
-			  "WHERE state = 'delivered'") != n)
+	while (count_effects(EFFECT_DELIVERED) != n)
 		(void)poll(NULL, 0, 10);
 }
 
@@ -225,7 +224,7 @@ CASE(what_was_found_before_a_reload_is_begun_after_it)
 	emit();
 	wait_delivered(1);
 	assert_null(atomic_load(&on_found));
-	assert_int_equal(raw_number("SELECT attempts FROM once_effect"), 1);
+	assert_int_equal(value_of(NULL, E_ATTEMPTS), 1);
 }
 
 CASE(once_halted_it_begins_nothing_and_ends)
@@ -237,9 +236,8 @@ CASE(once_halted_it_begins_nothing_and_ends)
 		(void)poll(NULL, 0, 10);
 	emit();
 	reload(MAIL);
-	assert_int_equal(
-	    raw_number("SELECT count(*) FROM once_effect WHERE attempts = 0"),
-	    1);
+	assert_int_equal(count_of(EFFECTS), 1);
+	assert_int_equal(value_of(NULL, E_ATTEMPTS), 0);
 }
 
 CASE(nothing_is_stopped_twice)

@@ -69,7 +69,7 @@ STORE_TEST(an_identity_is_scope_path_and_key)
 		reserve_as(&r);
 		assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_BUSY);
 	}
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), i);
+	assert_int_equal(count_of(KEYS), i);
 }
 
 /* What a retry finds, with the same fingerprint and with another. */
@@ -151,7 +151,7 @@ STORE_TEST(an_unseen_key_is_taken_only_if_it_is_new)
 	lease = put("completed", RECORD_COMPLETED);
 	assert_int_equal(reserve_unseen("completed", &lease), DECIDE_BUSY);
 	assert_int_equal(state_of("completed"), RECORD_COMPLETED);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 4);
+	assert_int_equal(count_of(KEYS), 4);
 }
 
 STORE_TEST(another_fingerprint_spec_is_not_compared_here)
@@ -265,11 +265,8 @@ STORE_TEST(bodies_come_back_byte_for_byte)
 			fail_msg("%zu bytes", lengths[i]);
 	}
 	/* large ones are not in the row of their key */
-	assert_int_equal(
-	    raw_number("SELECT max(length(body)) FROM once_key"), 2048);
-	assert_int_equal(
-	    raw_number("SELECT count(DISTINCT id / 65536) FROM once_piece"),
-	    11);
+	assert_int_equal(value_of(NULL, K_BODY_STORED), 2048);
+	assert_int_equal(bodies_in_pieces(), 11);
 }
 
 STORE_TEST(a_head_comes_back_as_it_was)
@@ -372,7 +369,7 @@ STORE_TEST(only_a_kept_answer_is_given)
 	assert_int_equal(store_answer(store, owner_of(12345), 12345, &r, &body),
 	    RC_NOTFOUND);
 	response_free(&r);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_body"), 0);
+	assert_int_equal(count_of(BODIES), 0);
 }
 
 /* --- age ---------------------------------------------------------------- */
@@ -410,8 +407,8 @@ STORE_TEST(past_its_retention_a_key_is_new)
 		    RC_NOTFOUND);
 		response_free(&answer);
 	}
-	assert_int_equal(raw_number("SELECT count(*) FROM once_body"), 0);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 2);
+	assert_int_equal(count_of(BODIES), 0);
+	assert_int_equal(count_of(KEYS), 2);
 }
 
 STORE_TEST(reaping_is_bounded_and_oldest_first)
@@ -431,18 +428,17 @@ STORE_TEST(reaping_is_bounded_and_oldest_first)
 		assert_int_equal(
 		    finish_for(&lease, i < 240 ? 0 : HOUR, s), RC_OK);
 	}
-	raw("UPDATE once_key SET expires_at = 1000 - id WHERE id <= 240");
+	set_range(K_EXPIRES_AT, 0, 239, 999, -1);
 	assert_int_equal(expire(7), 7);
-	assert_int_equal(raw_number("SELECT max(id) FROM once_key "
-				    "WHERE expires_at < 1000"),
-	    233);
+	assert_int_equal(state_of("233"), RECORD_NONE);
+	assert_int_equal(state_of("232"), RECORD_COMPLETED);
 	assert_int_equal(expire(0), 0);
 	/* a batch is no larger than STORE_EXPIRE_MAX */
 	assert_int_equal(expire(1000), 100);
 	assert_int_equal(expire(1000), 100);
 	assert_int_equal(expire(1000), 33);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 10);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_body"), 0);
+	assert_int_equal(count_of(KEYS), 10);
+	assert_int_equal(count_of(BODIES), 0);
 	assert_int_equal(expire(1000), 0);
 }
 
@@ -484,14 +480,13 @@ STORE_TEST(store_time_goes_on_over_a_reboot)
 	assert_true(before > 0);
 	store_close(store);
 	/* closed at `last`, on a boot of another name */
-	raw("UPDATE once_clock SET boot_id = 'an earlier one', "
-	    "shift = shift + 123456789, last = last + 1000000");
+	spoil(NULL, C_BOOT, "'an earlier one'");
+	add_to(NULL, C_SHIFT, 123456789);
+	add_to(NULL, C_LAST, 1000000);
 	store = open_store();
 	assert_true(store_now(store) >= before + 1000000);
 	assert_true(store_now(store) < before + 1000000 + 60000);
-	assert_int_equal(raw_number("SELECT boot_id = 'an earlier one' "
-				    "FROM once_clock"),
-	    0);
+	assert_string_not_equal(text_of(NULL, C_BOOT), "an earlier one");
 }
 
 STORE_TEST(store_time_is_the_same_for_all)
@@ -512,8 +507,8 @@ STORE_TEST(store_time_never_goes_back)
 	int64_t last;
 
 	store_close(store);
-	raw("UPDATE once_clock SET last = last + 5000000");
-	last = raw_number("SELECT last FROM once_clock");
+	add_to(NULL, C_LAST, 5000000);
+	last = value_of(NULL, C_LAST);
 	store = open_store();
 	assert_true(store_now(store) >= last);
 	assert_true(store_now(store) < last + 60000);
@@ -526,12 +521,12 @@ STORE_TEST(store_time_is_written_at_a_sweep)
 	int64_t now;
 
 	store_close(store);
-	raw("UPDATE once_clock SET last = last - 40000");
+	add_to(NULL, C_LAST, -40000);
 	o.create = false; /* a daemon writes it at its start, too */
 	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
 	now = store_now(store);
 	assert_int_equal(sweep(store), 0);
-	assert_true(raw_number("SELECT last FROM once_clock") >= now);
+	assert_true(value_of(NULL, C_LAST) >= now);
 }
 
 STORE_TEST(wall_time_of_a_store_time)
@@ -672,8 +667,7 @@ STORE_TEST(lists_are_filtered)
 	reserve_as(&r);
 	r.identity.key = "z";
 	reserve_as(&r);
-	raw("UPDATE once_key SET created_at = created_at - 3700000 "
-	    "WHERE key = 'a'");
+	add_to("a", K_CREATED_AT, -3700000);
 	hour_ago = store_wall(store, store_now(store)) - HOUR;
 	for (i = 0; i < COUNT(rows); i++) {
 		filter = rows[i].filter;
@@ -853,15 +847,16 @@ STORE_TEST(a_list_of_all_has_what_belongs_to_each_key)
 /* A page is filled beyond a bad row, and the list goes on. */
 STORE_TEST(bad_rows_do_not_end_a_list)
 {
+	static const char *const bad[] = { "2", "63", "64", "129" };
 	struct store_filter f = { 0 };
 	char keys[2000], key[16];
-	int i;
 
-	for (i = 0; i < 130; i++) {
+	for (int i = 0; i < 130; i++) {
 		snprintf(key, sizeof(key), "%d", i);
 		reserve(key);
 	}
-	raw("UPDATE once_key SET attempt = -1 WHERE id IN (3, 64, 65, 130)");
+	for (size_t i = 0; i < COUNT(bad); i++)
+		set_value(bad[i], K_ATTEMPT, -1);
 	assert_int_equal(listed(&f, keys, sizeof(keys)), 126);
 	f.state = RECORD_IN_PROGRESS;
 	assert_int_equal(listed(&f, keys, sizeof(keys)), 126);
@@ -881,7 +876,7 @@ STORE_TEST(stats_count)
 	put_answer("c", 5000);
 	put("d", RECORD_UNKNOWN);
 	put("e", RECORD_UNKNOWN);
-	raw("UPDATE once_key SET updated_at = 77 WHERE key = 'd'");
+	set_value("d", K_UPDATED_AT, 77);
 	assert_int_equal(store_stats(store, &c), RC_OK);
 	assert_int_equal(c.keys[RECORD_IN_PROGRESS], 2);
 	assert_int_equal(c.keys[RECORD_COMPLETED], 1);
@@ -910,38 +905,37 @@ STORE_TEST(doctor_finds)
 	assert_int_equal(store_doctor(store, NULL, few, 2, &n), RC_OK);
 	assert_int_equal(n, 2);
 
-	raw("INSERT INTO once_body VALUES (999, x'00')");
+	plant_body(999);
 	assert_int_equal(doctor_says("bodies"), '-');
-	raw("DELETE FROM once_body");
+	delete_all(BODIES);
 	assert_int_equal(doctor_says("bodies"), '+');
-	raw("INSERT INTO once_request VALUES (999, x'00', x'00', 1, 0)");
-	raw("UPDATE once_meta SET kept_bytes = 2");
+	plant_request(999);
+	set_value(NULL, M_KEPT_BYTES, 2);
 	assert_int_equal(doctor_says("requests"), '-');
-	raw("UPDATE once_request SET key_id = (SELECT id FROM once_key)");
+	delete_all(REQUESTS);
+	plant_request(lease.id);
 	assert_int_equal(doctor_says("requests"), '+');
-	raw("UPDATE once_meta SET kept_bytes = 3");
+	set_value(NULL, M_KEPT_BYTES, 3);
 	assert_int_equal(doctor_says("requests"), '-');
-	raw("UPDATE once_meta SET kept_bytes = 2");
-	raw("UPDATE once_key SET owner = 12345");
+	set_value(NULL, M_KEPT_BYTES, 2);
+	lose_owner("k");
 	assert_int_equal(doctor_says("leases"), '-');
 	settle(&lease, RECORD_UNKNOWN);
 	assert_int_equal(doctor_says("leases"), '+');
 	assert_int_equal(doctor_says("requests"), '+');
 	assert_int_equal(doctor_says("unknown"), '-');
-	raw("UPDATE once_key SET reconcile_after = 1");
+	set_value("k", K_RECONCILE_AFTER, 1);
 	assert_int_equal(doctor_says("unknown"), '+');
-	raw("UPDATE once_key SET state = 'dead_letter'");
+	set_state("k", RECORD_DEAD_LETTER);
 	assert_int_equal(doctor_says("dead_letter"), '-');
 	assert_int_equal(doctor_says("requests"), '+');
-	raw("DROP INDEX once_key_open");
+	drop_an_index();
 	assert_int_equal(doctor_says("schema"), '-');
 	chmod(file, 0644);
 	assert_int_equal(doctor_says("file"), '-');
 	chmod(file, 0640);
 	assert_int_equal(doctor_says("file"), '+');
-	raw("PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = "
-	    "replace(sql, '(identity)', '(scope)') "
-	    "WHERE name = 'once_key_identity'; PRAGMA schema_version = 99;");
+	spoil_an_index();
 	assert_int_equal(doctor_says("integrity"), '-');
 	raw("PRAGMA user_version = 99");
 	assert_int_equal(doctor_says("schema"), '-');
@@ -973,11 +967,11 @@ STORE_TEST(who_only_looks_writes_nothing)
 	char err[256];
 
 	reserve("k");
-	raw("UPDATE once_clock SET last = 5");
+	set_value(NULL, C_LAST, 5);
 	o.create = false;
 	assert_int_equal(store_open(&other, &o, err, sizeof(err)), RC_OK);
 	store_close(other);
-	assert_int_equal(raw_number("SELECT last FROM once_clock"), 5);
+	assert_int_equal(value_of(NULL, C_LAST), 5);
 }
 
 STORE_TEST(closing_nothing)

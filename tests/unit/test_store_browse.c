@@ -152,9 +152,7 @@ STORE_TEST(a_time_is_found_by_numbers)
 		snprintf(key, sizeof(key), "%d", i);
 		reserve(key);
 	}
-	rawf("UPDATE once_key SET created_at = %" PRId64 " + 60000 * id "
-	     "- 60000 * (SELECT max(id) FROM once_key)",
-	    now);
+	set_range(K_CREATED_AT, 0, 199, now - 199 * minute, minute);
 	b.filter.from = now - 99 * minute;
 	assert_int_equal(follow(b), 100);
 	b.filter.to = now - 49 * minute;
@@ -197,10 +195,10 @@ STORE_TEST(every_key_is_looked_at_for_a_time)
 		reserve(key);
 	}
 	for (int i = 0; i < 2; i++) {
-		rawf("UPDATE once_key SET created_at = %" PRId64 " - %" PRId64
-		     " * (1 %s CASE WHEN id - (SELECT min(id) FROM once_key) "
-		     "BETWEEN 300 AND 599 THEN 9 ELSE 0 END)",
-		    now, i == 0 ? 2 * hour : hour / 2, i == 0 ? "-" : "+");
+		set_range(K_CREATED_AT, 0, 899,
+		    now - (i == 0 ? 2 * hour : hour / 2), 0);
+		set_range(K_CREATED_AT, 300, 599,
+		    i == 0 ? now + 16 * hour : now - 5 * hour, 0);
 		assert_int_equal(listed(&young), i == 0 ? 300 : 600);
 		assert_int_equal(listed(&old), i == 0 ? 600 : 300);
 	}
@@ -234,5 +232,5 @@ STORE_TEST(a_key_tells_its_last_request)
 	assert_string_equal(row.method, "POST");
 	assert_string_equal(row.instance, second);
 	record_free(&row);
-	assert_true(raw_number("SELECT method IS NULL FROM once_key") == 1);
+	assert_true(count_with(K_METHOD) == 0);
 }

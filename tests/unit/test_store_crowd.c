@@ -52,8 +52,7 @@ STORE_TEST(key_above_the_limit_of_its_caller_does_not_run)
 	assert_int_equal(try_reserve(store, "bob", "c", 2, NULL), DECIDE_RUN);
 	assert_int_equal(try_reserve(store, "ann", "d", 3, NULL), DECIDE_RUN);
 	assert_int_equal(try_reserve(store, "ann", "e", 0, NULL), DECIDE_RUN);
-	assert_int_equal(
-	    raw_number("SELECT count(*) FROM once_key WHERE key = 'c'"), 1);
+	assert_true(row_is("c", RECORD_IN_PROGRESS));
 
 	settle(&lease, RECORD_COMPLETED);
 	assert_int_equal(try_reserve(store, "ann", "c", 4, NULL), DECIDE_RUN);
@@ -77,12 +76,7 @@ STORE_TEST(only_keys_in_progress_count)
 	/* Answered by the handler itself, and not sealed yet. */
 	assert_int_equal(
 	    try_reserve(store, "ann", "own", 1, &lease), DECIDE_RUN);
-	raw(is_postgresql()
-		? "SELECT once_response(token || '-' || id, 201, '', '')"
-		  " FROM once_key WHERE key = 'own'"
-		: "INSERT INTO once_response(token, status)"
-		  " SELECT token || '-' || id, 201 FROM once_key"
-		  " WHERE key = 'own'");
+	respond(&lease, NULL, 0);
 	assert_int_equal(
 	    try_reserve(store, "ann", "last", 1, NULL), DECIDE_RUN);
 }
@@ -103,7 +97,7 @@ STORE_TEST(nothing_above_the_limit_is_accepted)
 	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
 	assert_int_equal(d, DECIDE_CROWDED);
 	record_free(&found);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 0);
+	assert_int_equal(count_of(REQUESTS), 0);
 	r.max_active = 2;
 	assert_int_equal(
 	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
@@ -135,7 +129,7 @@ STORE_TEST(new_key_of_a_caller_with_many_open_outcomes_does_not_run)
 	r.max_open = 3;
 	r.identity.key = "below";
 	assert_int_equal(try_new(&r), DECIDE_RUN);
-	raw("UPDATE once_key SET state = 'dead_letter' WHERE key = 'two'");
+	set_state("two", RECORD_DEAD_LETTER);
 	r.max_open = 2;
 	r.identity.key = "new";
 	assert_int_equal(try_new(&r), DECIDE_OPEN);
@@ -158,12 +152,9 @@ STORE_TEST(new_key_of_a_caller_with_many_open_outcomes_does_not_run)
 static int64_t
 kept(void)
 {
-	int64_t n = raw_number("SELECT kept_bytes FROM once_meta");
+	int64_t n = kept_bytes();
 
-	assert_int_equal(n,
-	    raw_number("SELECT coalesce(sum(length(environment)"
-		       " + length(body)), 0)"
-		       " FROM once_request"));
+	assert_int_equal(n, bytes_of_requests());
 	return n;
 }
 
@@ -210,8 +201,7 @@ STORE_TEST(request_above_max_kept_is_not_begun)
 /* kept() fails if the count and the requests differ. */
 STORE_TEST(a_planted_count_of_kept_bytes_holds_up_no_outcome)
 {
-	static const char *const planted[] = { "-9223372036854775808", "-1",
-		"9223372036854775807" };
+	static const int64_t planted[] = { INT64_MIN, -1, INT64_MAX };
 	struct store_reservation r = reservation("a");
 	struct store_lease lease;
 	struct record found;
@@ -227,15 +217,14 @@ STORE_TEST(a_planted_count_of_kept_bytes_holds_up_no_outcome)
 		assert_int_equal(
 		    store_reserve(store, &r, &lease, &d, &found), RC_OK);
 		assert_int_equal(d, DECIDE_RUN);
-		rawf("UPDATE once_meta SET kept_bytes = %s", planted[i]);
+		set_value(NULL, M_KEPT_BYTES, planted[i]);
 		settle(&lease, RECORD_COMPLETED);
-		assert_true(
-		    raw_number("SELECT kept_bytes FROM once_meta") >= 0);
+		assert_true(kept_bytes() >= 0);
 		/* A start counts them anew. */
 		store_close(store);
 		store = open_store();
 		assert_int_equal(kept(), 0);
-		raw("DELETE FROM once_key");
+		delete_all(KEYS);
 	}
 }
 
@@ -271,7 +260,7 @@ STORE_TEST(request_may_take_the_place_of_the_same_keys)
 
 /* --- requests of many threads, which may share a transaction -------------- */
 
-#define REQUESTS 16
+#define CALLERS  16
 #define ROOM_FOR 5
 #define ROUNDS   4
 
@@ -300,15 +289,15 @@ keep_one(void *arg)
 static int
 keep_together(int first)
 {
-	pthread_t threads[REQUESTS];
+	pthread_t threads[CALLERS];
 	void *runs;
 	int n = 0;
 
-	pthread_barrier_init(&together, NULL, REQUESTS);
-	for (int i = 0; i < REQUESTS; i++)
+	pthread_barrier_init(&together, NULL, CALLERS);
+	for (int i = 0; i < CALLERS; i++)
 		threads[i] =
 		    start_thread(keep_one, (void *)(intptr_t)(first + i));
-	for (int i = 0; i < REQUESTS; i++) {
+	for (int i = 0; i < CALLERS; i++) {
 		assert_int_equal(pthread_join(threads[i], &runs), 0);
 		n += runs != NULL;
 	}
@@ -321,11 +310,8 @@ STORE_TEST(requests_of_many_threads_stay_within_max_kept)
 {
 	(void)reserve("first");
 	for (int i = 0; i < ROUNDS; i++) {
-		assert_int_equal(keep_together(i * REQUESTS), ROOM_FOR);
+		assert_int_equal(keep_together(i * CALLERS), ROOM_FOR);
 		assert_int_equal(kept(), ROOM_FOR * 24);
-		raw("DELETE FROM once_request");
-		raw(is_postgresql()
-			? "UPDATE once_kept SET seq = seq + 1, bytes = 0"
-			: "UPDATE once_meta SET kept_bytes = 0");
+		forget_requests();
 	}
 }

@@ -16,14 +16,6 @@
 #define PAGE 1024
 #define MANY 300 /* more keys than are recent */
 
-/* A search by this index reads no row. */
-#define LISTED                                                      \
-	"SELECT count(*) FROM once_key INDEXED BY once_key_expiry " \
-	"WHERE listed = 1 AND expires_at IS NOT NULL"
-#define RECENT                                       \
-	"SELECT count(*) FROM once_key NOT INDEXED " \
-	"WHERE id > (SELECT recent FROM once_meta)"
-
 static int64_t first;             /* the numbers of the keys begin after that */
 static unsigned char whole[PAGE]; /* the page before the damage, */
 static off_t place;               /* and where it is */
@@ -123,17 +115,16 @@ static void
 begin_with(enum damage damage)
 {
 	first += 10000; /* a process logs a number once */
-	rawf("UPDATE once_meta SET last_id = %" PRId64 ", recent = %" PRId64,
-	    first, first);
+	set_value(NULL, M_LAST_ID, first);
+	set_value(NULL, M_RECENT, first);
 	complete_many("a", 10);
 	complete_many("victim", 1);
 	complete_many("b", 30);
 	reserve("lost");
-	raw("UPDATE once_key SET owner = 4711 WHERE key = 'lost';"
-	    "UPDATE once_key SET expires_at = 5 WHERE key = 'b28'");
+	lose_owner("lost");
+	pass_retention("b28");
 	store_close(store);
-	damage_row(raw_number("SELECT id FROM once_key WHERE key = 'victim0'"),
-	    damage);
+	damage_row(value_of("victim0", K_ID), damage);
 	store = open_store();
 }
 
@@ -246,11 +237,11 @@ STORE_TEST(once_it_is_mended_all_keys_are_found)
 		while (sweep(store) > 0)
 			continue;
 		assert_int_equal(state_of("lost"), RECORD_UNKNOWN);
-		raw("DELETE FROM once_key WHERE state <> 'completed'");
+		delete_all_but(RECORD_COMPLETED);
 		complete_many("n", MANY);
-		all = raw_number("SELECT count(*) FROM once_key");
-		assert_in_range(raw_number(RECENT), 64, 127);
-		assert_int_equal(raw_number(LISTED) + raw_number(RECENT), all);
+		all = count_of(KEYS);
+		assert_in_range(recent_keys(), 64, 127);
+		assert_int_equal(listed_by_age() + recent_keys(), all);
 		store_close(store);
 		empty_dir();
 		store = open_store();
@@ -261,20 +252,21 @@ STORE_TEST(once_it_is_mended_all_keys_are_found)
  * write. */
 STORE_TEST(rows_in_a_bad_shape_are_listed)
 {
-	static const char *const shapes[] = { "token = 'x'", "kept = 7",
-		"state = 'bogus'", "status = NULL", "owner = 7",
-		"state = 'in_progress', token = NULL" };
+	static const struct bad_value shapes[][BAD_VALUES] = {
+		{ { K_TOKEN, "'x'" } },
+		{ { K_KEPT, "7" } },
+		{ { K_STATE, "'bogus'" } },
+		{ { K_STATUS, "NULL" } },
+		{ { K_OWNER, "7" } },
+		{ { K_STATE, "'in_progress'" }, { K_TOKEN, "NULL" } },
+	};
 
 	for (size_t i = 0; i < COUNT(shapes); i++) {
 		complete_many("v", 1);
-		rawf("PRAGMA ignore_check_constraints = ON;"
-		     "UPDATE once_key SET %s WHERE key = 'v0'",
-		    shapes[i]);
+		spoil_all("v0", shapes[i]);
 		complete_many("n", MANY);
-		assert_int_equal(raw_number("SELECT listed FROM once_key "
-					    "WHERE key = 'v0'"),
-		    1);
-		raw("DELETE FROM once_key");
+		assert_int_equal(value_of("v0", K_LISTED), 1);
+		delete_all(KEYS);
 	}
 }
 

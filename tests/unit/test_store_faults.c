@@ -107,9 +107,7 @@ DIR_TEST(a_sweep_is_bounded_and_spares_the_living)
 	assert_int_equal(recover_in(store, 4), 4);
 	assert_int_equal(recover_in(store, 4), 2);
 	assert_int_equal(sweep(store), 0);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
-				    "WHERE state = 'unknown'"),
-	    6);
+	assert_int_equal(count_keys(RECORD_UNKNOWN), 6);
 	assert_int_equal(state_of("b0"), RECORD_IN_PROGRESS);
 	assert_int_equal(state_of("b1"), RECORD_IN_PROGRESS);
 	assert_int_equal(state_of("own"), RECORD_IN_PROGRESS);
@@ -131,9 +129,7 @@ DIR_TEST(without_the_lock_file_no_owner_is_settled)
 	kill_and_wait(pid);
 	assert_int_equal(store_recover(store, 4, changes, &n), RC_REPLACED);
 	assert_int_equal(n, 0);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
-				    "WHERE state = 'in_progress'"),
-	    1);
+	assert_int_equal(count_keys(RECORD_IN_PROGRESS), 1);
 }
 
 /* By another name of its folder the database is the same, and so is its lock
@@ -210,7 +206,7 @@ STORE_TEST(a_settlement_does_not_give_up)
 		assert_true(becomes(keys[i], RECORD_COMPLETED));
 		assert_true(answer_is(lease.id, lengths[i]));
 	}
-	assert_int_equal(raw_number("SELECT count(*) FROM once_stage"), 0);
+	assert_int_equal(count_of(STAGED), 0);
 	sqlite3_close(other);
 }
 

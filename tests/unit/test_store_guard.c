@@ -148,7 +148,8 @@ DIR_TEST(a_log_of_another_user_is_not)
 		skip();
 	store_close(open_store());
 	other = raw_open(file);
-	raw_run(other, "SELECT count(*) FROM once_key");
+	raw_read(other);
+	raw_run(other, "COMMIT");
 	assert_int_equal(chown(beside("-wal"), 12345, (gid_t)-1), 0);
 	assert_int_equal(chown(beside("-shm"), 12345, (gid_t)-1), 0);
 	store = open_store();
@@ -289,7 +290,7 @@ STORE_TEST(deleting_keys_is_not_going_back)
 	after = reserve("a");
 	assert_true(after.id > before.id);
 	before = after;
-	raw("DELETE FROM once_key");
+	delete_all(KEYS);
 	after = reserve("a");
 	assert_true(after.id > before.id);
 }
@@ -333,8 +334,7 @@ STORE_TEST(an_answer_belongs_to_its_key_and_not_to_a_number)
 STORE_TEST(a_view_in_place_of_a_table_is_not_read)
 {
 	put_answer("done", 10);
-	raw("ALTER TABLE once_fingerprint_spec RENAME TO planted;"
-	    "CREATE VIEW once_fingerprint_spec AS SELECT * FROM planted;");
+	replace_a_table_by_a_view();
 	assert_int_not_equal(look_for("done"), RC_OK);
 	assert_int_not_equal(reserve_fails("done"), RC_OK);
 }

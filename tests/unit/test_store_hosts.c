@@ -222,29 +222,6 @@ becomes_unknown(void)
 	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
 }
 
-/* A handler of that attempt says so, by the functions. */
-static struct handler_api *
-handler(void)
-{
-	struct handler_api *api;
-	char err[256];
-
-	if (handler_api_open(
-		&api, options().database, 5000, err, sizeof(err)) != RC_OK)
-		fail_msg("%s", err);
-	return api;
-}
-
-static const char *
-token_of(const struct store_lease *lease)
-{
-	static char token[64];
-
-	snprintf(token, sizeof(token), "%s-%lld", lease->token,
-	    (long long)lease->id);
-	return token;
-}
-
 #define CASE(name) TEST_WITH(name, setup_dir, teardown_hosts)
 
 static int teardown_hosts(void **);
@@ -259,7 +236,7 @@ CASE(of_a_silent_host_an_answer_of_its_handler_stands)
 
 	assert_int_equal(tell(&a, 'r'), RC_OK);
 	store = open_host("b");
-	api = handler();
+	api = open_handler();
 	assert_int_equal(handler_api_respond(api, token_of(&a.lease), 201,
 			     "A: b\r\n", "body", 4, NULL, 0),
 	    RC_OK);
@@ -284,7 +261,7 @@ CASE(without_its_row_a_silent_host_is_suspected_too)
 
 	assert_int_equal(tell(&a, 'r'), RC_OK);
 	silence(&a);
-	raw("DELETE FROM once_owner");
+	delete_all(OWNERS);
 	store = open_host("b");
 	becomes_unknown();
 	/* the row comes back */
@@ -294,15 +271,6 @@ CASE(without_its_row_a_silent_host_is_suspected_too)
 	end_host(&a);
 }
 
-/* Makes a's row one of this process's host, and of another boot. */
-static void
-be_of_my_past(const struct host *a)
-{
-	rawf("UPDATE once_owner SET boot = 'another', host = (SELECT host FROM "
-	     "once_owner WHERE pid = %d) WHERE pid = %d",
-	    (int)getpid(), (int)a->pid);
-}
-
 /* It may be a host with a copy of this one's disk, which lives. */
 CASE(of_another_boot_a_process_that_does_not_move_is_suspected)
 {
@@ -310,16 +278,14 @@ CASE(of_another_boot_a_process_that_does_not_move_is_suspected)
 
 	assert_int_equal(tell(&a, 'r'), RC_OK);
 	store = open_host("b");
-	be_of_my_past(&a);
+	be_of_my_past(a.pid);
 	silence(&a);
 	becomes_unknown();
 	assert_int_equal(sweep(store), 0);
 	assert_int_equal(decision_for("k"), DECIDE_UNKNOWN);
 	/* The handler may run until its deadline. */
-	assert_int_equal(
-	    raw_number("SELECT count(*) FROM once_key WHERE reconcile_after > "
-		       "extract(epoch FROM clock_timestamp()) * 1000 + 30000"),
-	    1);
+	assert_true(
+	    value_of("k", K_RECONCILE_AFTER) > store_now(store) + 30000);
 	wake(&a);
 	assert_int_equal(tell(&a, 'f'), RC_OK);
 	assert_int_equal(state_of("k"), RECORD_COMPLETED);
@@ -335,8 +301,7 @@ CASE(of_another_boot_a_process_whose_lock_was_seen_is_gone)
 
 	assert_int_equal(tell(&a, 'r'), RC_OK);
 	store = open_host("b");
-	raw("UPDATE once_owner SET boot = 'another' WHERE id IN "
-	    "(SELECT owner FROM once_key)");
+	spoil_owner(O_BOOT, "'another'");
 	/* The lock proves that it lives, however silent it is. */
 	silence(&a);
 	until = clock_mono() + 2 * OWNER_TIMEOUT;
@@ -363,7 +328,7 @@ boot(struct host *a)
 	end_host(a);
 
 	past = a->attempt.lock ^ INT64_C(3) << 40;
-	rawf("UPDATE once_key SET attempt_lock = %lld", (long long)past);
+	set_value("k", K_ATTEMPT_LOCK, past);
 	snprintf(text, sizeof(text), "cd %s/a/*-attempts && mv %016llx %016llx",
 	    dir, (long long)a->attempt.lock, (long long)past);
 	assert_int_equal(system(text), 0);
@@ -387,16 +352,13 @@ CASE(the_row_of_a_host_that_never_comes_back_goes)
 	assert_int_equal(tell(&a, 'r'), RC_OK);
 	store = open_host("b");
 	end_host(&a);
-	raw("UPDATE once_owner SET beat_at = 1 WHERE EXISTS "
-	    "(SELECT 1 FROM once_key WHERE owner = once_owner.id)");
+	spoil_owner(O_BEAT_AT, "1");
 	becomes_unknown();
-	while (raw_number("SELECT count(*) FROM once_owner") != 1) {
+	while (count_of(OWNERS) != 1) {
 		assert_true(clock_mono() < until);
 		assert_int_equal(sweep(store), 0);
 	}
-	assert_int_equal(raw_number("SELECT count(DISTINCT owner) "
-				    "FROM once_session"),
-	    1);
+	assert_int_equal(processes_connected(), 1);
 }
 
 /* --- effects -------------------------------------------------------------- */
@@ -413,7 +375,7 @@ start_delivery(void)
 	assert_int_equal(tell(&a, 'r'), RC_OK);
 	store = open_host("b");
 	assert_int_equal(store_topics(store, topics, 1, NULL, 0), RC_OK);
-	api = handler();
+	api = open_handler();
 	assert_int_equal(
 	    handler_api_emit(api, token_of(&a.lease), &effect), RC_OK);
 	handler_api_close(api);

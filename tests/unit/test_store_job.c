@@ -123,7 +123,7 @@ request_is_kept(int64_t id)
 	    memcmp(spool_bytes(body, &rc), "body", 4) == 0;
 	buf_free(&text);
 	spool_free(body);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), same);
+	assert_int_equal(count_of(REQUESTS), same);
 	return same;
 }
 
@@ -152,8 +152,7 @@ STORE_TEST(what_is_accepted_is_kept_and_waits)
 	assert_int_equal(record.attempt, 0);
 	assert_true(record.accepted && record.queued && !record.unconfirmed);
 	assert_string_equal(record.resource, ticket.resource);
-	assert_in_range(record.expires_at, store_now(store) + HOUR - 60000,
-	    store_now(store) + HOUR + SKEW);
+	assert_retention("k", HOUR);
 	assert_true(request_is_kept(record.id));
 	doctor_finds_nothing();
 
@@ -199,21 +198,20 @@ STORE_TEST(what_there_is_already_is_not_accepted)
 	size_t i;
 
 	for (i = 0; i < COUNT(rows); i++) {
-		raw("DELETE FROM once_key");
+		delete_all(KEYS);
 		lease = reserve("k");
 		if (rows[i].state != RECORD_IN_PROGRESS)
 			settle(&lease, rows[i].state);
 		assert_int_equal(
 		    accept_by(store, &r, 0, &ticket), rows[i].decision);
-		assert_int_equal(
-		    raw_number("SELECT count(*) FROM once_request"), 0);
+		assert_int_equal(count_of(REQUESTS), 0);
 	}
 	/* past its retention it is new */
-	raw("DELETE FROM once_key");
+	delete_all(KEYS);
 	lease = reserve("k");
 	settle_for(&lease, RECORD_COMPLETED, 0);
 	ticket = accept_job("k");
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 1);
+	assert_int_equal(count_of(KEYS), 1);
 	assert_int_equal(start_job().attempt, 1);
 }
 
@@ -252,7 +250,7 @@ STORE_TEST(a_full_queue_keeps_nothing)
 	assert_int_equal(accept_by(store, &r, 4, &ticket), DECIDE_RUN);
 	assert_true(ticket.full);
 	assert_int_equal(state_of("c"), RECORD_NONE);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 2);
+	assert_int_equal(count_of(REQUESTS), 2);
 	/* a key that waits already is not one too many */
 	r = job_for("a");
 	assert_int_equal(accept_by(store, &r, 4, &ticket), DECIDE_BUSY);
@@ -305,8 +303,7 @@ STORE_TEST(a_synchronous_key_can_have_a_resource)
 	r = reservation("other");
 	r.resource = true;
 	reserve_as(&r);
-	assert_int_equal(
-	    raw_number("SELECT count(DISTINCT resource) FROM once_key"), 2);
+	assert_int_equal(distinct(K_RESOURCE), 2);
 }
 
 STORE_TEST(no_key_has_that_resource)
@@ -379,13 +376,12 @@ STORE_TEST(released_a_job_waits_as_it_is_told)
 	assert_true(request_is_kept(lease.id));
 	doctor_finds_nothing();
 	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
-	raw("UPDATE once_key SET expires_at = expires_at - 1000000");
+	add_to(NULL, K_EXPIRES_AT, -1000000);
 	again = accept_job("k");
 	assert_string_equal(again.resource, ticket.resource);
 	record = find("k"); /* its retention begins anew */
 	assert_int_equal(record.state, RECORD_FAILED_RETRYABLE);
-	assert_in_range(record.expires_at, store_now(store) + HOUR - 60000,
-	    store_now(store) + HOUR + 1000);
+	assert_retention("k", HOUR);
 	record_free(&record);
 	/* and again changes nothing */
 	again = accept_job("k");
@@ -399,7 +395,7 @@ STORE_TEST(released_a_job_waits_as_it_is_told)
 	/* in a while */
 	release_job(&lease, HOUR);
 	assert_string_equal(next_key(), "");
-	raw("UPDATE once_key SET queued_at = queued_at - 3600000");
+	add_to(NULL, K_QUEUED_AT, -3600000);
 	assert_string_equal(next_key(), "k");
 	/* or a retry runs it itself, and then has the lease */
 	lease = reserve_as(&r);
@@ -456,7 +452,7 @@ STORE_TEST(past_its_retention_a_pending_job_is_given_up)
 	assert_int_equal(store_job_abandoned(store, &job), RC_NOTFOUND);
 	old = next_job();
 	assert_int_equal(give_up(old.id), RC_LOST); /* not yet */
-	raw("UPDATE once_key SET expires_at = 1");
+	pass_retention(NULL);
 	/* no worker takes it, and expiry does not delete it */
 	assert_string_equal(next_key(), "");
 	assert_int_equal(store_job_start(store, &old, &r, &lease), RC_LOST);
@@ -477,10 +473,9 @@ STORE_TEST(past_its_retention_a_pending_job_is_given_up)
 	st = status_of(&ticket);
 	assert_int_equal(st.state, RECORD_COMPLETED);
 	assert_true(st.kept && !st.queued);
-	assert_in_range(st.expires_at, store_now(store) + HOUR - 60000,
-	    store_now(store) + HOUR + SKEW); /* its answer's */
+	assert_retention("k", HOUR); /* its answer's */
 	record_free(&st);
-	assert_int_equal(raw_number("SELECT status FROM once_key"), 408);
+	assert_int_equal(value_of(NULL, K_STATUS), 408);
 }
 
 STORE_TEST(taken_up_a_job_is_not_given_up)
@@ -516,8 +511,7 @@ STORE_TEST(past_its_retention_a_released_job_is_gone)
 		record_free(&job);
 		release_job(&lease, 0);
 		job = next_job();
-		raw("UPDATE once_key SET expires_at = "
-		    "(SELECT last FROM once_clock) - 1");
+		set_value(NULL, K_EXPIRES_AT, store_now(store) - 1);
 		assert_string_equal(next_key(), "");
 		assert_int_equal(
 		    store_job_start(store, &job, &r, &lease), RC_LOST);
@@ -527,10 +521,8 @@ STORE_TEST(past_its_retention_a_released_job_is_gone)
 		assert_int_equal(
 		    changes[0].to, i == 0 ? RECORD_NONE : RECORD_EXPIRED);
 		store_changes_free(changes, n);
-		assert_int_equal(
-		    raw_number("SELECT count(*) FROM once_request"), 0);
-		assert_int_equal(
-		    raw_number("SELECT count(queued_at) FROM once_key"), 0);
+		assert_int_equal(count_of(REQUESTS), 0);
+		assert_int_equal(count_with(K_QUEUED_AT), 0);
 		doctor_finds_nothing();
 	}
 }
@@ -542,7 +534,7 @@ STORE_TEST(doctor_misses_the_request_of_what_waits)
 	char text[1000];
 
 	accept_job("k");
-	raw("DELETE FROM once_request");
+	delete_all(REQUESTS);
 	assert_int_equal(doctor_tells("requests", NULL, text), '-');
 	assert_non_null(strstr(text, "1 "));
 }
@@ -658,7 +650,7 @@ lose_worker(enum conf_on_crash on_crash, int attempts)
 		}
 		assert_int_equal(
 		    store_job_start(store, &job, &r, &lease), RC_OK);
-		rawf("UPDATE once_key SET attempt = attempt + %d", attempts);
+		add_to("k", K_ATTEMPT, attempts);
 		(void)!write(out[1], &lease.id, sizeof(lease.id));
 		for (;;)
 			pause();
@@ -690,17 +682,14 @@ DIR_TEST(lost_a_job_that_may_be_resumed_is_queued_again)
 		if (rows[i].most == 0)
 			assert_int_equal(start_job().attempt, 2);
 		else {
-			wait =
-			    store_wall(store,
-				raw_number("SELECT queued_at FROM once_key")) -
-			    raw_number("SELECT updated_at FROM once_key");
+			wait = store_wall(store, value_of(NULL, K_QUEUED_AT)) -
+			    value_of(NULL, K_UPDATED_AT);
 			/* the two clocks are read one after the other */
 			assert_in_range(
 			    wait, rows[i].least - 500, rows[i].most + 5);
 			/* the pause is not part of its retention */
-			assert_int_equal(
-			    raw_number("SELECT expires_at - queued_at "
-				       "FROM once_key"),
+			assert_int_equal(value_of("k", K_EXPIRES_AT) -
+				value_of("k", K_QUEUED_AT),
 			    HOUR);
 		}
 		store_close(store);
@@ -713,11 +702,8 @@ DIR_TEST(lost_too_often_a_job_waits_for_a_request)
 {
 	(void)lose_worker(CONF_CRASH_RESUME, DECIDE_REQUEUE_MAX - 1);
 	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
-				    "WHERE queued_at IS NOT NULL"),
-	    0);
-	assert_in_range(raw_number("SELECT expires_at FROM once_key"),
-	    store_now(store) + HOUR - 60000, store_now(store) + HOUR + SKEW);
+	assert_int_equal(count_with(K_QUEUED_AT), 0);
+	assert_retention("k", HOUR);
 }
 
 /* --- trouble ------------------------------------------------------------- */
@@ -777,7 +763,7 @@ STORE_TEST(while_the_log_is_too_long_nothing_is_begun)
 	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
 	reserve("first");
 	reader = raw_open(file);
-	raw_run(reader, "BEGIN; SELECT count(*) FROM once_key");
+	raw_read(reader);
 	assert_int_equal(refused("other", 10), RC_LIMIT);
 	/* what comes at the moment when the log is looked at may slip in */
 	do {

@@ -54,14 +54,14 @@ waiting(void)
 
 /* The COMMIT of a change of that table's rows waits for let_commit(). */
 static void
-hold_commit(const char *table, const char *when)
+hold_commit(enum rows rows, const char *when)
 {
 	rawf("CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ "
 	     "BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END $$; "
 	     "CREATE CONSTRAINT TRIGGER hold AFTER %s ON %s "
 	     "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION "
 	     "hold(); SELECT pg_advisory_lock(1)",
-	    when, table);
+	    when, row_tables[rows]);
 }
 
 static void
@@ -151,10 +151,7 @@ begin(void)
 static void
 assert_turn(int64_t id)
 {
-	assert_int_equal(raw_number("SELECT CASE WHEN count(*) = 1 THEN min(id)"
-				    " ELSE -1 END FROM once_effect WHERE "
-				    "next_at IS NOT NULL OR owner IS NOT NULL"),
-	    id);
+	assert_int_equal(turn(), id);
 }
 
 #define CASE(name) TEST_WITH(name, setup_sides, teardown)
@@ -174,7 +171,7 @@ CASE(a_retry_beside_the_last_delivery_is_due)
 	assert_int_equal(store_effect_end(store, &dead, &gives_up), RC_OK);
 	last = begin();
 	second.id = dead.id;
-	hold_commit("once_effect", "UPDATE");
+	hold_commit(EFFECTS, "UPDATE");
 	meet(&first, &second);
 	assert_turn(dead.id);
 	effect_free(&dead);
@@ -191,7 +188,7 @@ CASE(beside_a_drop_a_delivery_passes_the_turn_on)
 	emit(&lease, 3);
 	e = begin();
 	first.id = e.id + 1;
-	hold_commit("once_effect", "DELETE");
+	hold_commit(EFFECTS, "DELETE");
 	meet(&first, &second);
 	assert_turn(e.id + 2);
 	effect_free(&e);
@@ -208,9 +205,9 @@ static void delivered_beside(enum rc (*end_of_key)(struct side *))
 	emit(&lease, 1);
 	e = begin();
 	settle_for(&lease, RECORD_COMPLETED, 0);
-	hold_commit("once_effect", "UPDATE");
+	hold_commit(EFFECTS, "UPDATE");
 	meet(&first, &second);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_effect"), 0);
+	assert_int_equal(count_of(EFFECTS), 0);
 	effect_free(&e);
 }
 
@@ -274,11 +271,10 @@ CASE(of_a_key_that_was_just_queued_the_request_counts_once)
 	struct store_lease lease = reserve("k");
 
 	settle(&lease, RECORD_FAILED_RETRYABLE);
-	hold_commit("once_key", "UPDATE");
+	hold_commit(KEYS, "UPDATE");
 	meet(&first, &second);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 1);
-	assert_int_equal(
-	    raw_number("SELECT sum(bytes) FROM once_kept"), sizeof("A=1") + 4);
+	assert_int_equal(count_of(REQUESTS), 1);
+	assert_int_equal(kept_bytes(), sizeof("A=1") + 4);
 }
 
 /* --- all ------------------------------------------------------------------ */

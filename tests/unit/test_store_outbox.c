@@ -13,11 +13,6 @@
 #include "store_fixture.h"
 #include "store_operator.h"
 
-#define UUID_PATTERN                                                  \
-	"[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]"    \
-	"[0-9a-f]-[0-9a-f][0-9a-f][0-9a-f][0-9a-f]-4[0-9a-f][0-9a-f]" \
-	"[0-9a-f]-[89ab][0-9a-f][0-9a-f][0-9a-f]-????????????"
-
 /* --- the words ---------------------------------------------------------- */
 
 static void
@@ -125,53 +120,11 @@ effect_state(int64_t id)
 	return state;
 }
 
-/* Of each key that has pending ones, exactly one has the turn; and what has a
- * payload needs one. */
-static void
-check_store(void)
-{
-	assert_int_equal(
-	    raw_number("SELECT count(*) FROM once_effect e WHERE state = "
-		       "'pending' AND 1 <> (SELECT count(*) FROM once_effect "
-		       "f WHERE f.key_id = e.key_id AND f.state = 'pending' "
-		       "AND (f.next_at IS NOT NULL OR f.owner IS NOT NULL))"),
-	    0);
-	assert_int_equal(
-	    raw_number("SELECT count(*) FROM once_effect WHERE state <> "
-		       "'pending' AND (next_at IS NOT NULL OR owner IS NOT "
-		       "NULL)"),
-	    0);
-	if (is_postgresql())
-		return; /* a constraint says the rest */
-	assert_int_equal(
-	    raw_number("SELECT count(*) FROM once_effect e WHERE (state = "
-		       "'delivered') <> (payload IS NULL AND NOT EXISTS "
-		       "(SELECT 1 FROM once_payload WHERE effect_id = e.id))"),
-	    0);
-	assert_int_equal(
-	    raw_number("SELECT count(*) FROM once_payload p WHERE NOT EXISTS "
-		       "(SELECT 1 FROM once_effect e WHERE e.id = effect_id "
-		       "AND e.payload IS NULL)"),
-	    0);
-}
-
 /* Payloads that are not in the rows of their effects. */
 static int64_t
 apart(void)
 {
-	return is_postgresql()
-	    ? 0
-	    : raw_number("SELECT count(*) FROM once_payload");
-}
-
-/* No effect is left, and the next number is 1. */
-static void
-begin_anew(void)
-{
-	raw(is_postgresql() ? "DELETE FROM once_effect; "
-			      "ALTER SEQUENCE once_effect_id RESTART"
-			    : "DELETE FROM once_effect; "
-			      "DELETE FROM sqlite_sequence");
+	return is_postgresql() ? 0 : count_of(PAYLOADS);
 }
 
 /* --- one effect --------------------------------------------------------- */
@@ -194,15 +147,13 @@ TOPICS_TEST(an_effect_is_due_at_once_and_has_its_key)
 	assert_string_equal(e.scope, "alice");
 	assert_string_equal(e.path, "/payments");
 	assert_string_equal(e.key, "k");
-	assert_int_equal(raw_number(is_postgresql()
-				 ? "SELECT count(*) FROM once_effect WHERE "
-				   "effect_key::text ~ '-4[0-9a-f]{3}-[89ab]'"
-				 : "SELECT count(*) FROM once_effect WHERE "
-				   "effect_key GLOB '" UUID_PATTERN "'"),
-	    1);
-	assert_int_equal(strlen(e.effect_key), 36);
+	assert_int_equal(strlen(e.effect_key), RECORD_UUID_LEN);
+	assert_int_equal(
+	    strspn(e.effect_key, "-0123456789abcdef"), RECORD_UUID_LEN);
+	assert_int_equal(e.effect_key[14], '4');
+	assert_non_null(strchr("89ab", e.effect_key[19]));
 	effect_free(&e);
-	check_store();
+	check_effects();
 }
 
 TOPICS_TEST(a_try_counts_and_has_one_owner)
@@ -223,7 +174,7 @@ TOPICS_TEST(a_try_counts_and_has_one_owner)
 	assert_int_equal(row.next_at, 0);
 	assert_true(row.owner != 0 && !store_owner_is_dead(store, row.owner));
 	effect_free(&row);
-	check_store();
+	check_effects();
 	end(&e, EFFECT_DELIVERED);
 	assert_int_equal(store_effect_begin(store, &same), RC_LOST);
 	effect_free(&same);
@@ -257,7 +208,7 @@ TOPICS_TEST(a_delivered_one_keeps_its_reference_and_no_payload)
 	effect_free(&row);
 	effect_free(&e);
 	assert_true(nothing_is_due("mail"));
-	check_store();
+	check_effects();
 }
 
 TOPICS_TEST(a_failed_try_is_put_off)
@@ -285,7 +236,7 @@ TOPICS_TEST(a_failed_try_is_put_off)
 	effect_free(&row);
 	effect_free(&e);
 	effect_free(&again);
-	check_store();
+	check_effects();
 }
 
 /* The end of a try changes nothing if the try is over, or another one was begun
@@ -322,7 +273,7 @@ TOPICS_TEST(an_end_names_its_try)
 	effect_free(&e);
 	effect_free(&taken);
 	store_close(other);
-	check_store();
+	check_effects();
 }
 
 static bool
@@ -359,7 +310,7 @@ TOPICS_TEST(payloads_of_all_sizes)
 	for (i = 0; i < COUNT(lengths); i++)
 		assert_true(try_emit(&lease, "mail", bytes, lengths[i]));
 	assert_int_equal(apart(), is_postgresql() ? 0 : 3);
-	check_store();
+	check_effects();
 	for (i = 0; i < COUNT(lengths); i++) {
 		e = begin("mail");
 		if (!payload_is(&e, bytes, (size_t)lengths[i]))
@@ -370,7 +321,7 @@ TOPICS_TEST(payloads_of_all_sizes)
 		assert_int_equal(
 		    store_effect_payload(store, &e, &payload), RC_CORRUPT);
 		effect_free(&e);
-		check_store();
+		check_effects();
 	}
 	assert_int_equal(apart(), 0);
 	free(bytes);
@@ -395,7 +346,7 @@ TOPICS_TEST(what_a_dead_process_tried_is_due_again)
 	assert_true(store_owner_is_dead(store, row.owner));
 	effect_free(&row);
 	assert_int_equal(sweep(store), 0); /* no key has changed */
-	check_store();
+	check_effects();
 	again = begin("mail");
 	assert_int_equal(again.id, e.id);
 	assert_int_equal(again.attempts, 2);
@@ -435,8 +386,8 @@ TOPICS_TEST(delivered_ones_go_with_their_key_and_pending_ones_stay)
 	int how;
 
 	for (how = BY_AGE; how <= USED_AGAIN; how++) {
-		raw("DELETE FROM once_key");
-		begin_anew();
+		delete_all(KEYS);
+		forget_effects();
 		r.on_expired =
 		    how == TO_MARKER ? CONF_EXPIRED_GONE : CONF_EXPIRED_RUN;
 		r.expired_retention = HOUR;
@@ -457,7 +408,7 @@ TOPICS_TEST(delivered_ones_go_with_their_key_and_pending_ones_stay)
 		assert_int_equal(effect_state(3), EFFECT_NONE);
 		assert_int_equal(goes("sms", EFFECT_DELIVERED), 4);
 		assert_int_equal(effect_state(4), EFFECT_NONE);
-		check_store();
+		check_effects();
 	}
 }
 
@@ -473,16 +424,7 @@ TOPICS_TEST(keys_with_many_effects_are_reaped_a_few_at_a_time)
 		lease = reserve(key);
 		settle_for(&lease, RECORD_COMPLETED, 0);
 	}
-	raw(is_postgresql()
-		? "INSERT INTO once_effect(key_id, effect_key, scope, path, "
-		  "key, topic, state, created_at, updated_at) "
-		  "SELECT k.id, gen_random_uuid(), '', '', '', 'mail', "
-		  "'delivered', 0, 0 FROM once_key k, generate_series(1, 900)"
-		: "INSERT INTO once_effect(key_id, effect_key, scope, path, "
-		  "key, topic, state, created_at, updated_at) "
-		  "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
-		  "FROM n WHERE i < 900) SELECT k.id, '', '', '', '', 'mail', "
-		  "'delivered', 0, 0 FROM once_key k, n");
+	add_delivered(NULL, 900);
 	do {
 		assert_int_equal(
 		    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
@@ -492,7 +434,7 @@ TOPICS_TEST(keys_with_many_effects_are_reaped_a_few_at_a_time)
 	} while (n > 0);
 	assert_int_equal(sum, 4);
 	assert_int_equal(rounds, 2);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_effect"), 0);
+	assert_int_equal(count_of(EFFECTS), 0);
 }
 
 /* --- operators ---------------------------------------------------------- */
@@ -534,7 +476,7 @@ TOPICS_TEST(lists_are_filtered_and_as_long_as_they_are)
 	emit(&other, "mail");
 	goes("mail", EFFECT_DELIVERED);
 	goes("mail", EFFECT_DEAD_LETTER);
-	raw("UPDATE once_effect SET updated_at = 0 WHERE id <= 100");
+	spoil_effects_to(100, E_UPDATED_AT, "0");
 	before = clock_wall() - HOUR;
 	assert_int_equal(listed(&(struct store_effect_filter){ 0 }), 151);
 	assert_int_equal(
@@ -561,13 +503,19 @@ TOPICS_TEST(lists_are_filtered_and_as_long_as_they_are)
 TOPICS_TEST(doctor_tells_of_the_outbox)
 {
 	static const char text[] = "[effect mail]\nprogram = /bin/true\n";
-	static const char *const broken[] = {
-		"UPDATE once_effect SET next_at = NULL",
-		"UPDATE once_effect SET next_at = 0 WHERE state = 'pending'",
-		"UPDATE once_effect SET payload = NULL WHERE state = 'pending'",
-		"INSERT INTO once_payload VALUES (3, x'00')",
-		"INSERT INTO once_payload VALUES (77, x'00')",
-		"UPDATE once_effect SET key_id = 99 WHERE state = 'delivered'",
+	static const struct {
+		enum effect_state state;
+		enum column column;
+		const char *value;
+		int64_t payload_of; /* in PostgreSQL there is none apart */
+	} broken[] = {
+		{ EFFECT_PENDING, E_NEXT_AT, "NULL", 0 },
+		{ EFFECT_PENDING, E_NEXT_AT, "0", 0 },
+		{ EFFECT_DELIVERED, E_KEY_ID, "99", 0 },
+		/* PostgreSQL has a constraint instead */
+		{ EFFECT_PENDING, E_PAYLOAD, "NULL", 0 },
+		{ .payload_of = 3 },
+		{ .payload_of = 77 },
 	};
 	char mail[] = "mail";
 	char *topics[] = { mail };
@@ -593,31 +541,29 @@ TOPICS_TEST(doctor_tells_of_the_outbox)
 	assert_int_equal(doctor_says("outbox"), '-');
 	assert_int_equal(store_effect_retry(store, 2), RC_OK);
 	assert_int_equal(doctor_says("outbox"), '+');
-	raw("CREATE TABLE was AS SELECT * FROM once_effect");
-	for (i = 0; i < COUNT(broken); i++) {
-		/* PostgreSQL has a constraint instead */
-		if (is_postgresql() && strstr(broken[i], "payload") != NULL)
-			continue;
+	save_effects();
+	for (i = 0; i < (is_postgresql() ? 3 : COUNT(broken)); i++) {
 		assert_int_equal(doctor_says("effects"), '+');
-		raw(broken[i]);
+		if (broken[i].payload_of != 0)
+			plant_payload(broken[i].payload_of);
+		else
+			spoil_effects(
+			    broken[i].state, broken[i].column, broken[i].value);
 		if (doctor_says("effects") != '-')
-			fail_msg("%s", broken[i]);
-		if (!is_postgresql())
-			raw("DELETE FROM once_payload");
-		raw("DELETE FROM once_effect;"
-		    "INSERT INTO once_effect SELECT * FROM was");
+			fail_msg("row %zu", i);
+		restore_effects();
 	}
 }
 
 /* --- at random ---------------------------------------------------------- */
 
-#define KEYS 3
+#define WALKED 3
 
 /* Of each key, what was put there last, and what went out last. */
 struct walk {
-	struct store_lease lease[KEYS];
-	struct effect tried[KEYS];
-	int64_t delivered[KEYS];
+	struct store_lease lease[WALKED];
+	struct effect tried[WALKED];
+	int64_t delivered[WALKED];
 	uint64_t seed;
 };
 
@@ -634,28 +580,15 @@ key_index(const struct walk *w, const struct effect *e)
 	int i;
 
 	for (i = 0; w->lease[i].id != e->key_id; i++)
-		assert_true(i < KEYS);
+		assert_true(i < WALKED);
 	return i;
-}
-
-/* Nothing earlier of its key is pending. */
-static void
-check_order(const struct effect *e)
-{
-	char sql[200];
-
-	snprintf(sql, sizeof(sql),
-	    "SELECT count(*) FROM once_effect WHERE key_id = %" PRId64
-	    " AND state = 'pending' AND id < %" PRId64,
-	    e->key_id, e->id);
-	assert_int_equal(raw_number(sql), 0);
 }
 
 static void
 walk_step(struct walk *w)
 {
 	const char *topic = draw(w, 2) == 0 ? "mail" : "sms";
-	unsigned i = draw(w, KEYS);
+	unsigned i = draw(w, WALKED);
 	struct effect e;
 	int64_t id = 1 + draw(w, 40);
 
@@ -668,7 +601,7 @@ walk_step(struct walk *w)
 	case 3:
 		if (next_in(store, topic, &e) != RC_OK)
 			break;
-		check_order(&e);
+		assert_int_equal(pending_before(&e), 0);
 		assert_int_equal(store_effect_begin(store, &e), RC_OK);
 		i = (unsigned)key_index(w, &e);
 		assert_int_equal(w->tried[i].id, 0);
@@ -702,25 +635,23 @@ walk_ends(struct walk *w)
 	bool more = true;
 	int i;
 
-	for (i = 0; i < KEYS; i++)
+	for (i = 0; i < WALKED; i++)
 		if (w->tried[i].id != 0)
 			end(&w->tried[i], EFFECT_DELIVERED);
-	raw("UPDATE once_effect SET next_at = 0 WHERE next_at > 0");
+	make_effects_due();
 	while (more) {
 		more = false;
 		for (i = 0; i < 2; i++) {
 			if (next_in(store, i == 0 ? "mail" : "sms", &e) !=
 			    RC_OK)
 				continue;
-			check_order(&e);
+			assert_int_equal(pending_before(&e), 0);
 			assert_int_equal(store_effect_begin(store, &e), RC_OK);
 			end(&e, EFFECT_DELIVERED);
 			more = true;
 		}
 	}
-	assert_int_equal(raw_number("SELECT count(*) FROM once_effect WHERE "
-				    "state = 'pending'"),
-	    0);
+	assert_int_equal(count_effects(EFFECT_PENDING), 0);
 }
 
 TOPICS_TEST(turns_hold_whatever_happens)
@@ -731,16 +662,16 @@ TOPICS_TEST(turns_hold_whatever_happens)
 	char key[8];
 
 	for (seed = 1; seed <= 8; seed++) {
-		begin_anew();
+		forget_effects();
 		memset(&w, 0, sizeof(w));
 		w.seed = seed;
-		for (i = 0; i < KEYS; i++) {
+		for (i = 0; i < WALKED; i++) {
 			snprintf(key, sizeof(key), "%u.%d", seed, i);
 			w.lease[i] = reserve(key);
 		}
 		for (step = 0; step < 150; step++) {
 			walk_step(&w);
-			check_store();
+			check_effects();
 		}
 		walk_ends(&w);
 	}

@@ -109,28 +109,33 @@ STORE_TEST(it_outlives_the_resolution_and_goes_with_the_key)
 	    RC_OK);
 	assert_true(is_kept(lease.id, 1, 1, 0, 30));
 	assert_int_equal(store_forget(store, lease.id, RECORD_NONE), RC_OK);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_refused"), 0);
+	assert_int_equal(count_of(REFUSED), 0);
 }
 
 STORE_TEST(a_row_that_makes_no_sense_is_refused)
 {
-	static const char *const planted[] = {
-		"attempt = -1",
-		"signal = -1",
-		"exit_status = -2",
-		"exit_status = 99999999999",
-		"length = -1",
-		"length = 5",
-		"output = zeroblob(5000), length = 5000",
+	static const struct bad_value planted[][BAD_VALUES] = {
+		{ { R_ATTEMPT, "-1" } },
+		{ { R_SIGNAL, "-1" } },
+		{ { R_EXIT_STATUS, "-2" } },
+		{ { R_EXIT_STATUS, "99999999999" } },
+		{ { R_LENGTH, "-1" } },
+		{ { R_LENGTH, "5" } },
+		{ { R_OUTPUT, "zeroblob(5000)" }, { R_LENGTH, "5000" } },
+	};
+	static const struct bad_value sound[][BAD_VALUES] = {
+		{ { R_ATTEMPT, "1" }, { R_SIGNAL, "0" } },
+		{ { R_EXIT_STATUS, "1" }, { R_LENGTH, "30" },
+		    { R_OUTPUT, "zeroblob(30)" } },
 	};
 	struct store_lease lease = reserve("k");
 
 	refuse(&lease, RECORD_UNKNOWN, 1, 0, 30);
 	for (size_t i = 0; i < COUNT(planted); i++) {
-		rawf("UPDATE once_refused SET %s", planted[i]);
+		spoil_all(NULL, planted[i]);
 		assert_int_equal(output_of(lease.id), RC_CORRUPT);
-		raw("UPDATE once_refused SET attempt = 1, signal = 0, "
-		    "exit_status = 1, length = 30, output = zeroblob(30)");
+		spoil_all(NULL, sound[0]);
+		spoil_all(NULL, sound[1]);
 		assert_int_equal(output_of(lease.id), RC_OK);
 	}
 }

@@ -94,23 +94,27 @@ teardown_proxy(void **state)
 
 /* --- the words ------------------------------------------------------------ */
 
-/* Whether that is true of the database within SOON. */
-static bool
-becomes(const char *what)
+/* Waits until a query says 1. */
+static void
+await(const char *sql)
 {
 	const int64_t until = clock_mono() + SOON;
-	char sql[300];
 
-	snprintf(sql, sizeof(sql), "SELECT %s", what);
 	while (raw_number(sql) != 1)
 		if (clock_mono() > until)
-			return false;
-	return true;
+			fail_msg("%s", sql);
 }
 
-#define STATE_IS(state) \
-	"count(*) = 1 FROM once_key WHERE key = 'k' AND state = '" state "'"
-#define NO_KEY "count(*) = 0 FROM once_key WHERE key = 'k'"
+/* Waits until the key is in that state; RECORD_NONE: until it is not there. */
+static void
+await_state(const char *key, enum record_state state)
+{
+	const int64_t until = clock_mono() + SOON;
+
+	while (!row_is(key, state))
+		if (clock_mono() > until)
+			fail_msg("%s: not %s", key, record_state_name(state));
+}
 
 /* Waits until the keeper has recorded all that it has taken. */
 static void
@@ -154,10 +158,8 @@ runs_again(int attempt)
 static void
 suspect(void)
 {
-	raw("UPDATE once_key SET state = 'unknown', late_token = token, "
-	    "token = NULL, owner = NULL, locked_until = NULL "
-	    "WHERE key = 'k' AND state = 'in_progress'");
-	assert_true(becomes(STATE_IS("unknown")));
+	suspect_owner("k");
+	await_state("k", RECORD_UNKNOWN);
 }
 
 #define CASE(name) TEST_WITH(name, setup_proxy, teardown_proxy)
@@ -182,34 +184,33 @@ CASE(reserved_once_although_the_connection_is_lost)
 /* Nothing has run, so the keeper releases the key, or leaves it free. */
 static void
 reserve_is_cut(
-    const char *at, const char *meanwhile, bool suspected, int attempt)
+    const char *at, enum record_state meanwhile, bool suspected, int attempt)
 {
 	(void)control("net cut_at %s away", at);
 	assert_int_equal(reserve_fails("k"), RC_IO);
-	assert_true(becomes(meanwhile));
+	await_state("k", meanwhile);
 	assert_nothing_begins();
 	if (suspected)
 		suspect();
 	(void)control("net back");
 	wait_for_keeper();
-	assert_true(
-	    becomes(attempt == 2 ? STATE_IS("failed_retryable") : NO_KEY));
+	await_state("k", attempt == 2 ? RECORD_FAILED_RETRYABLE : RECORD_NONE);
 	runs_again(attempt);
 }
 
 CASE(reserved_and_not_known_the_key_is_released)
 {
-	reserve_is_cut("answer-commit", STATE_IS("in_progress"), false, 2);
+	reserve_is_cut("answer-commit", RECORD_IN_PROGRESS, false, 2);
 }
 
 CASE(not_reserved_and_not_known_the_key_stays_free)
 {
-	reserve_is_cut("commit", NO_KEY, false, 1);
+	reserve_is_cut("commit", RECORD_NONE, false, 1);
 }
 
 CASE(suspected_meanwhile_the_key_is_released_too)
 {
-	reserve_is_cut("answer-commit", STATE_IS("in_progress"), true, 2);
+	reserve_is_cut("answer-commit", RECORD_IN_PROGRESS, true, 2);
 }
 
 /* The lookup before, of another key, makes the store expect none. */
@@ -246,7 +247,7 @@ CASE(not_reserved_unseen_if_the_commit_is_lost)
 	struct store_lease lease;
 
 	assert_int_equal(reserve_unseen("k", "commit", &lease), DECIDE_BUSY);
-	assert_true(becomes(NO_KEY));
+	await_state("k", RECORD_NONE);
 	runs_again(1);
 }
 
@@ -277,7 +278,7 @@ CASE(reserved_and_not_read_the_key_is_released)
 	store = NULL;
 	server_sets("SET fsync = on");
 	server_sets("SET full_page_writes = on");
-	assert_true(becomes("current_setting('fsync') = 'on'"));
+	await("SELECT current_setting('fsync') = 'on'");
 	durability = CONF_DURABILITY_FULL;
 	store = open_through(30000);
 	durability = CONF_DURABILITY_NORMAL;
@@ -286,7 +287,7 @@ CASE(reserved_and_not_read_the_key_is_released)
 	(void)control("net cut_at answer-commit");
 	assert_int_equal(reserve_fails("k"), RC_UNSAFE);
 	server_sets("RESET synchronous_commit");
-	assert_true(becomes(STATE_IS("failed_retryable")));
+	await_state("k", RECORD_FAILED_RETRYABLE);
 	wait_for_keeper();
 	runs_again(2);
 	server_sets("RESET fsync");
@@ -299,10 +300,10 @@ CASE(reserved_later_the_key_is_released)
 	(void)control("server synchronous ghost");
 	assert_int_equal(reserve_fails("k"), RC_IO);
 	assert_nothing_begins();
-	assert_true(becomes(NO_KEY));
+	await_state("k", RECORD_NONE);
 	(void)control("server synchronous ");
 	wait_for_keeper();
-	assert_true(becomes(STATE_IS("failed_retryable")));
+	await_state("k", RECORD_FAILED_RETRYABLE);
 	runs_again(2);
 }
 
@@ -319,9 +320,7 @@ CASE(reserved_or_not_by_a_server_that_freezes)
 	wait_for_keeper();
 	assert_int_not_equal(state_of("k"), RECORD_IN_PROGRESS);
 	put("k", RECORD_COMPLETED);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key "
-				    "WHERE key = 'k'"),
-	    1);
+	assert_true(row_is("k", RECORD_COMPLETED));
 }
 
 /* A server that crashed gives numbers away again that it had given to this
@@ -334,7 +333,7 @@ CASE(with_a_new_connection_no_number_of_the_old_one_is_used)
 	store_close(store);
 	store = open_through(1000000); /* the keeper sends nothing */
 	lease = put("second", RECORD_COMPLETED);
-	raw("UPDATE once_key SET id = id + 1 WHERE key = 'second'");
+	add_to("second", K_ID, 1);
 	r.max_active = 10; /* so that it shares no transaction */
 	(void)control("net cut_at answer");
 	lease = reserve_as(&r);
@@ -357,18 +356,18 @@ next_job(void)
 CASE(of_a_start_that_is_not_known_the_job_is_due_again)
 {
 	static const struct {
-		const char *key, *at, *state;
+		const char *key, *at;
+		enum record_state state;
 		int attempt;
 	} rows[] = {
-		{ "started", "answer-commit", "failed_retryable", 2 },
-		{ "not started", "commit", "pending", 1 },
+		{ "started", "answer-commit", RECORD_FAILED_RETRYABLE, 2 },
+		{ "not started", "commit", RECORD_PENDING, 1 },
 	};
 	struct store_reservation r = reservation("");
 	struct store_ticket ticket;
 	struct store_lease lease;
 	struct record job;
 	enum decision d;
-	char is[200];
 
 	give_request(&r, NULL, 0);
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -382,11 +381,7 @@ CASE(of_a_start_that_is_not_known_the_job_is_due_again)
 		record_free(&job);
 		assert_nothing_begins();
 		(void)control("net back");
-		snprintf(is, sizeof(is),
-		    "count(*) = 1 FROM once_key WHERE key = '%s' AND "
-		    "state = '%s'",
-		    rows[i].key, rows[i].state);
-		assert_true(becomes(is));
+		await_state(rows[i].key, rows[i].state);
 		wait_for_keeper();
 		job = next_job();
 		assert_int_equal(
@@ -415,14 +410,11 @@ CASE(a_stored_request_is_counted_although_answers_are_lost)
 		r.identity.key = i == 0 ? "a" : "b";
 		(void)control("net cut_at %s", cut[i]);
 		lease = reserve_as(&r);
-		assert_int_equal(
-		    raw_number("SELECT sum(bytes) FROM once_kept"), 8);
+		assert_int_equal(kept_bytes(), 8);
 		(void)control("net cut_at %s", cut[i]);
 		settle(&lease, RECORD_COMPLETED);
-		assert_int_equal(
-		    raw_number("SELECT sum(bytes) FROM once_kept"), 0);
-		assert_int_equal(
-		    raw_number("SELECT count(*) FROM once_request"), 0);
+		assert_int_equal(kept_bytes(), 0);
+		assert_int_equal(count_of(REQUESTS), 0);
 	}
 }
 
@@ -444,19 +436,17 @@ CASE(not_finished_by_a_group_whose_answer_is_lost)
 {
 	struct store_lease lease = reserve("k");
 
-	raw("UPDATE once_key SET state = 'completed', token = NULL, "
-	    "owner = NULL, locked_until = NULL, expires_at = 1, "
-	    "kept = true, status = 299 WHERE key = 'k'");
+	complete_elsewhere("k", 299);
 	(void)control("net cut_at answer-commit");
 	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_LOST);
-	assert_int_equal(
-	    raw_number("SELECT status FROM once_key WHERE key = 'k'"), 299);
+	assert_int_equal(value_of("k", K_STATUS), 299);
 }
 
 /* Finishes the key with a body of 3 bytes, hears that it is pending, and finds
  * that the keeper ends it. */
 static void
-finish_is_cut(const char *trouble, const char *meanwhile, const char *end_of_it)
+finish_is_cut(
+    const char *trouble, enum record_state meanwhile, const char *end_of_it)
 {
 	struct store_lease lease = reserve("k");
 	struct store_outcome *o = outcome(RECORD_COMPLETED);
@@ -465,12 +455,12 @@ finish_is_cut(const char *trouble, const char *meanwhile, const char *end_of_it)
 	(void)control("%s", trouble);
 	assert_int_equal(finish(&lease, o), RC_PENDING);
 	assert_nothing_begins();
-	if (meanwhile != NULL)
-		assert_true(becomes(meanwhile));
-	else
+	if (meanwhile == RECORD_UNKNOWN)
 		suspect();
+	else
+		await_state("k", meanwhile);
 	(void)control("%s", end_of_it);
-	assert_true(becomes(STATE_IS("completed")));
+	await_state("k", RECORD_COMPLETED);
 	wait_for_keeper();
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 	assert_true(answer_is(lease.id, 3));
@@ -481,24 +471,23 @@ finish_is_cut(const char *trouble, const char *meanwhile, const char *end_of_it)
 CASE(finished_and_not_known_the_answer_stays)
 {
 	finish_is_cut(
-	    "net cut_at answer-commit away", STATE_IS("completed"), "net back");
+	    "net cut_at answer-commit away", RECORD_COMPLETED, "net back");
 }
 
 CASE(not_finished_and_not_known_the_keeper_finishes)
 {
-	finish_is_cut(
-	    "net cut_at commit away", STATE_IS("in_progress"), "net back");
+	finish_is_cut("net cut_at commit away", RECORD_IN_PROGRESS, "net back");
 }
 
 CASE(finished_later_the_answer_stays)
 {
-	finish_is_cut("server synchronous ghost", STATE_IS("in_progress"),
+	finish_is_cut("server synchronous ghost", RECORD_IN_PROGRESS,
 	    "server synchronous ");
 }
 
 CASE(suspected_meanwhile_the_keeper_finishes_late)
 {
-	finish_is_cut("net cut_at commit away", NULL, "net back");
+	finish_is_cut("net cut_at commit away", RECORD_UNKNOWN, "net back");
 }
 
 /* --- a handler that has stored its own response --------------------------- */
@@ -508,8 +497,7 @@ reserve_and_respond(const char *key)
 {
 	struct store_lease lease = reserve(key);
 
-	rawf("SELECT once_response('%s-%lld', 202, NULL, 'own')", lease.token,
-	    (long long)lease.id);
+	rawf("SELECT once_response('%s', 202, NULL, 'own')", token_of(&lease));
 	return lease;
 }
 
@@ -572,8 +560,7 @@ CASE(a_response_of_the_handler_stands_whatever_the_keeper_finds)
 		(void)control("net back");
 		wait_for_keeper();
 		assert_own_response(&lease, key);
-		assert_int_equal(
-		    raw_number("SELECT count(token) FROM once_key"), 0);
+		assert_int_equal(count_with(K_TOKEN), 0);
 	}
 }
 
@@ -635,7 +622,7 @@ CASE(with_a_warning_nothing_is_told)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	(void)control("server synchronous ");
 	wait_for_keeper();
-	assert_true(becomes(STATE_IS("failed_retryable")));
+	await_state("k", RECORD_FAILED_RETRYABLE);
 	assert_int_equal(decision_for("l"), DECIDE_REPLAY);
 	assert_true(answer_is(lease.id, 3));
 	runs_again(2);
@@ -659,8 +646,8 @@ make_standby(const char *name)
 	(void)control("make %s server", name);
 	(void)control("server caught-up %s", name);
 	(void)control("server synchronous standby");
-	assert_true(becomes("count(*) = 1 FROM pg_stat_replication "
-			    "WHERE sync_state = 'sync'"));
+	await("SELECT count(*) FROM pg_stat_replication "
+	      "WHERE sync_state = 'sync'");
 }
 
 /* Until the keeper of a store with a short owner_timeout has seen what is so
@@ -668,11 +655,10 @@ make_standby(const char *name)
 static void
 wait_for_beats(void)
 {
-	char what[100];
+	const int64_t until = clock_mono() + SOON, seen = last_beat() + 2;
 
-	snprintf(what, sizeof(what), "max(beat) > %lld FROM once_owner",
-	    (long long)raw_number("SELECT max(beat) + 2 FROM once_owner"));
-	assert_true(becomes(what));
+	while (last_beat() <= seen)
+		assert_true(clock_mono() < until);
 }
 
 static pthread_t
@@ -746,15 +732,6 @@ CASE(an_old_answer_that_no_standby_confirmed_is_not_told)
 	record_free(&first);
 }
 
-/* Commits but those of beats. */
-static int64_t
-commits(void)
-{
-	return raw_number(
-	    "SELECT sum(seq) - (SELECT sum(beat) FROM once_owner) "
-	    "FROM once_session");
-}
-
 /* It was begun before the key was completed, and stays. */
 CASE(an_open_transaction_makes_no_replay_of_another_key_a_write)
 {
@@ -765,7 +742,7 @@ CASE(an_open_transaction_makes_no_replay_of_another_key_a_write)
 
 	make_standby("other");
 	raw("BEGIN");
-	raw("UPDATE once_key SET updated_at = 1 WHERE key = 'first'");
+	set_value("first", K_UPDATED_AT, 1);
 	settle(&lease, RECORD_COMPLETED);
 	other = open_with(6, 30000); /* whose keeper sees that */
 	k = find_in(other, "k");
@@ -830,8 +807,8 @@ CASE(an_answer_that_a_failover_forgets_is_not_told)
 	stop_cancelling(canceller);
 	asker.record = find_in(asker.store, "l");
 	thread = start_thread(ask, &asker);
-	assert_true(becomes("count(*) > 0 FROM pg_stat_activity "
-			    "WHERE wait_event = 'SyncRep'"));
+	await("SELECT count(*) > 0 FROM pg_stat_activity "
+	      "WHERE wait_event = 'SyncRep'");
 	(void)control("server kill");
 	(void)control("heir start");
 	(void)control("heir promote");
@@ -848,7 +825,7 @@ CASE(an_answer_that_a_failover_forgets_is_not_told)
 /* Each insert into that table fails with that SQLSTATE.  The sequence counts,
  * because a rollback does not set it back. */
 static void
-refuse(const char *table, const char *sqlstate)
+refuse(enum rows rows, const char *sqlstate)
 {
 	rawf("CREATE SEQUENCE tries; "
 	     "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ "
@@ -856,7 +833,7 @@ refuse(const char *table, const char *sqlstate)
 	     "RAISE EXCEPTION 'no' USING ERRCODE = '%s'; END $$; "
 	     "CREATE TRIGGER refuse BEFORE INSERT ON %s "
 	     "FOR EACH ROW EXECUTE FUNCTION refuse()",
-	    sqlstate, table);
+	    sqlstate, row_tables[rows]);
 }
 
 static void
@@ -871,7 +848,7 @@ CASE(collisions_are_tried_again_with_a_bound)
 	int64_t tries;
 
 	for (size_t i = 0; i < COUNT(states); i++) {
-		refuse("once_key", states[i]);
+		refuse(KEYS, states[i]);
 		assert_int_equal(reserve_fails("k"), RC_BUSY);
 		tries = raw_number("SELECT last_value FROM tries");
 		assert_in_range(tries, 2, 10);
@@ -885,17 +862,17 @@ CASE(a_full_disk_takes_an_outcome_without_its_body)
 	struct store_lease lease = reserve("l");
 	struct store_outcome *o = outcome(RECORD_COMPLETED);
 
-	refuse("once_key", "53100");
+	refuse(KEYS, "53100");
 	assert_int_equal(reserve_fails("k"), RC_FULL);
 	/* in a group, and alone */
 	assert_int_equal(raw_number("SELECT last_value FROM tries"), 2);
 	agree();
-	refuse("once_piece", "53100");
+	refuse(PIECES, "53100");
 	give_body(o, 100000);
 	assert_int_equal(finish(&lease, o), RC_OK);
 	assert_int_equal(state_of("l"), RECORD_COMPLETED);
 	assert_false(answer_is(lease.id, 100000));
-	assert_int_equal(raw_number("SELECT count(*) FROM once_piece"), 0);
+	assert_int_equal(count_of(PIECES), 0);
 	agree();
 	runs_again(1);
 }
@@ -911,12 +888,12 @@ CASE(a_store_that_went_back_fails_until_the_loss_is_accepted)
 	lease = reserve("k");
 	/* Not by one: the keeper's last COMMIT may just have no answer yet, and
 	 * then that is no loss. */
-	raw("UPDATE once_session SET seq = 0");
+	lose_commits();
 	(void)control("net cut");
 	assert_int_equal(reserve_fails("other"), RC_WENT_BACK);
 	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_PENDING);
-	assert_int_equal(raw_number("SELECT losses FROM once_meta"), 0);
-	raw("UPDATE once_meta SET losses = losses + 1");
+	assert_int_equal(value_of(NULL, M_LOSSES), 0);
+	add_to(NULL, M_LOSSES, 1);
 	wait_for_keeper();
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 }

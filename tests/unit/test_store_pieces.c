@@ -40,7 +40,7 @@ begin(struct settler *me, const char *key, size_t length)
 static int64_t
 pieces(void)
 {
-	return raw_number("SELECT count(*) FROM once_piece");
+	return count_of(PIECES);
 }
 
 static bool
@@ -53,11 +53,8 @@ bodies_are_well(void)
 static void
 leave_pieces(const char *key)
 {
-	rawf("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
-	     "WHERE i < 40) INSERT INTO once_piece(id, body) "
-	     "SELECT 65536 * id + i, zeroblob(100) FROM once_key, n "
-	     "WHERE key = '%s'",
-	    key);
+	for (int i = 1; i <= 40; i++)
+		plant_piece(value_of(key, K_ID), i);
 	assert_true(pieces() >= 40);
 }
 
@@ -115,7 +112,7 @@ STORE_TEST(what_a_lost_attempt_has_left_is_swept)
 {
 	reserve("k");
 	leave_pieces("k");
-	raw("UPDATE once_key SET owner = 4242");
+	lose_owner(NULL);
 	assert_int_equal(sweep(store), 1);
 	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
 	assert_int_equal(pieces(), 0);
@@ -123,14 +120,13 @@ STORE_TEST(what_a_lost_attempt_has_left_is_swept)
 
 STORE_TEST(what_an_attempt_has_left_that_answered_itself_is_swept)
 {
+	static const char body[5000];
 	struct store_lease lease = reserve("k");
 
 	leave_pieces("k");
-	rawf("INSERT INTO once_response(token, status, body) "
-	     "VALUES ('%s-%lld', 201, zeroblob(5000))",
-	    lease.token, (long long)lease.id);
+	respond(&lease, body, sizeof(body));
 	assert_true(bodies_are_well());
-	raw("UPDATE once_key SET owner = 4242");
+	lose_owner(NULL);
 	assert_int_equal(sweep(store), 1);
 	assert_int_equal(state_of("k"), RECORD_COMPLETED);
 	assert_int_equal(pieces(), 0);
@@ -144,7 +140,7 @@ STORE_TEST(an_attempt_that_lost_its_lease_leaves_no_piece)
 	struct store_outcome *s = outcome(RECORD_COMPLETED);
 
 	give_body(s, SOME);
-	raw("UPDATE once_key SET token = '0123456789abcdef0123456789abcdef'");
+	spoil("k", K_TOKEN, "'0123456789abcdef0123456789abcdef'");
 	assert_int_equal(finish(&lease, s), RC_LOST);
 	assert_int_equal(pieces(), 0);
 	assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
@@ -252,7 +248,7 @@ request_is(const char *key, size_t length)
 static int64_t
 staged(void)
 {
-	return raw_number("SELECT count(*) FROM once_stage");
+	return count_of(STAGED);
 }
 
 STORE_TEST(others_commit_while_a_large_request_is_stored)
@@ -326,17 +322,18 @@ STORE_TEST(a_request_that_is_being_stored_counts)
 
 STORE_TEST(what_a_dead_process_has_staged_is_recovered)
 {
-	raw("INSERT INTO once_stage VALUES (-77, 4242, 300), "
-	    "(-78, 4242, 500), (-79, 1000000, 900);"
-	    "INSERT INTO once_piece VALUES (65536 * -77 + 1, zeroblob(100)), "
-	    "(65536 * -77 + 2, zeroblob(100)), "
-	    "(65536 * -78 + 65535, zeroblob(100));"
-	    "UPDATE once_meta SET kept_bytes = 1700");
+	plant_staged(-77, DEAD_OWNER, 300);
+	plant_staged(-78, DEAD_OWNER, 500);
+	plant_staged(-79, 1000000, 900);
+	plant_piece(-77, 1);
+	plant_piece(-77, 2);
+	plant_piece(-78, 65535);
+	set_value(NULL, M_KEPT_BYTES, 1700);
 	assert_true(bodies_are_well());
 	assert_int_equal(sweep(store), 0);
 	assert_int_equal(staged(), 0);
 	assert_int_equal(pieces(), 0);
-	assert_int_equal(raw_number("SELECT kept_bytes FROM once_meta"), 0);
+	assert_int_equal(kept_bytes(), 0);
 }
 
 STORE_TEST(what_a_living_process_has_staged_stays)
@@ -359,15 +356,14 @@ STORE_TEST(doctor_finds_pieces_and_requests_that_do_not_match)
 {
 	struct requester r;
 
-	raw("INSERT INTO once_piece VALUES (65536 * -77 + 1, zeroblob(100))");
+	plant_piece(-77, 1);
 	assert_false(bodies_are_well());
-	raw("DELETE FROM once_piece");
+	delete_all(PIECES);
 	assert_true(bodies_are_well());
 	send_request(&r, "k", SOME, false);
 	answered(&r);
 	assert_true(bodies_are_well());
-	raw("DELETE FROM once_piece WHERE id = "
-	    "(SELECT max(id) FROM once_piece)");
+	lose_last_piece();
 	assert_false(bodies_are_well());
 }
 
@@ -384,7 +380,7 @@ STORE_TEST(a_request_that_has_begun_is_not_refused_for_a_long_log)
 	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
 	reserve("other");
 	reader = raw_open(file);
-	raw_run(reader, "BEGIN; SELECT count(*) FROM once_key");
+	raw_read(reader);
 	send_request(&r, "k", SOME, false);
 	answered(&r);
 	assert_int_equal(r.rc, RC_OK);
@@ -444,7 +440,7 @@ become_unknown(const char *key)
 static int64_t
 answers(void)
 {
-	return raw_number("SELECT count(*) FROM once_answer");
+	return count_of(ANSWERS);
 }
 
 static void
@@ -579,7 +575,8 @@ STORE_TEST(pieces_of_an_answer_that_are_gone_are_stored_again)
 	resolve(&r, store, lease.id, LONG, false);
 	while (pieces() < 2)
 		sched_yield();
-	raw("DELETE FROM once_stage; DELETE FROM once_piece");
+	delete_all(STAGED);
+	delete_all(PIECES);
 	pthread_join(r.thread, NULL);
 	assert_int_equal(r.rc, RC_OK);
 	assert_true(answer_is(lease.id, LONG));
@@ -596,12 +593,11 @@ STORE_TEST(a_settled_answer_expires_with_its_key)
 	for (i = 0; i < 2; i++) {
 		lease = become_unknown("k");
 		if (i == 1) /* a marker stays */
-			raw("UPDATE once_key SET on_expired = 'gone', "
-			    "expired_retention = 3600000");
+			leave_marker("k", HOUR);
 		resolve(&r, store, lease.id, SOME, true);
 		pthread_join(r.thread, NULL);
 		assert_int_equal(r.rc, RC_OK);
-		raw("UPDATE once_key SET expires_at = 1");
+		pass_retention(NULL);
 		assert_int_equal(expire(4), 1);
 		nothing_is_left();
 	}
@@ -615,11 +611,10 @@ STORE_TEST(doctor_finds_settled_answers_that_are_not_whole)
 	resolve(&r, store, lease.id, SOME, true);
 	pthread_join(r.thread, NULL);
 	assert_true(doctor_says("bodies") == '+');
-	raw("DELETE FROM once_piece WHERE id = "
-	    "(SELECT max(id) FROM once_piece)");
+	lose_last_piece();
 	assert_false(doctor_says("bodies") == '+');
 	forget_it(lease.id);
 	nothing_is_left();
-	raw("INSERT INTO once_answer VALUES (4711, -77)");
+	plant_answer(4711, -77);
 	assert_false(doctor_says("bodies") == '+');
 }

@@ -10,9 +10,6 @@
 
 #define MANY 300 /* more keys than are recent */
 
-#define UNLISTED "SELECT count(*) FROM once_key WHERE listed IS NULL"
-#define RECENT   "SELECT recent FROM once_meta"
-
 static void
 complete_many(const char *prefix, int n, int64_t retention)
 {
@@ -66,12 +63,10 @@ expire_all(void)
 STORE_TEST(few_keys_are_recent)
 {
 	complete_many("a", 10, HOUR);
-	assert_int_equal(raw_number(UNLISTED), 10);
+	assert_int_equal(unlisted(), 10);
 	complete_many("b", MANY, HOUR);
-	assert_in_range(raw_number(UNLISTED), 64, 128);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key WHERE "
-				    "listed IS NULL AND id <= (" RECENT ")"),
-	    0);
+	assert_in_range(unlisted(), 64, 128);
+	assert_int_equal(unlisted_and_not_recent(), 0);
 	assert_int_equal(doctor_says("rows"), '+');
 }
 
@@ -90,7 +85,7 @@ STORE_TEST(lease_is_found_when_its_key_is_no_longer_recent)
 	assert_int_equal(lease.id, old.id);
 	assert_int_equal(running(), 2);
 	assert_int_equal(within_limit("x", 2), DECIDE_CROWDED);
-	raw("UPDATE once_key SET owner = 4711 WHERE owner IS NOT NULL");
+	lose_owner(NULL);
 	assert_int_equal(sweep(store), 2);
 	assert_int_equal(state_of("old"), RECORD_UNKNOWN);
 	assert_int_equal(state_of("new"), RECORD_UNKNOWN);
@@ -103,8 +98,9 @@ STORE_TEST(leases_of_several_dead_owners_are_found)
 	reserve("b");
 	complete_many("k", MANY, HOUR);
 	reserve("c");
-	raw("UPDATE once_key SET owner = 4711 WHERE key IN ('a', 'c')");
-	raw("UPDATE once_key SET owner = 4712 WHERE key = 'b'");
+	lose_owner("a");
+	lose_owner("c");
+	set_value("b", K_OWNER, DEAD_OWNER + 1);
 	assert_int_equal(sweep(store), 3);
 	assert_int_equal(sweep(store), 0);
 	assert_int_equal(running(), 0);
@@ -121,10 +117,10 @@ STORE_TEST(keys_expire_in_the_order_of_their_age)
 	settle_for(&lease, RECORD_COMPLETED, 0);
 	lease = reserve("first");
 	settle_for(&lease, RECORD_COMPLETED, 0);
-	raw("UPDATE once_key SET expires_at = 5 WHERE key = 'first'");
-	raw("UPDATE once_key SET expires_at = 6 WHERE key = 'late'");
-	raw("UPDATE once_key SET expires_at = 7 WHERE key = 'k299'");
-	raw("UPDATE once_key SET expires_at = 8 WHERE key = 'k1'");
+	set_value("first", K_EXPIRES_AT, 5);
+	set_value("late", K_EXPIRES_AT, 6);
+	set_value("k299", K_EXPIRES_AT, 7);
+	set_value("k1", K_EXPIRES_AT, 8);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(store_expire(store, 2, changes, &n), RC_OK);
 		assert_int_equal(n, 2);
@@ -133,7 +129,7 @@ STORE_TEST(keys_expire_in_the_order_of_their_age)
 		store_changes_free(changes, n);
 	}
 	assert_int_equal(expire_all(), 0);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), MANY - 2);
+	assert_int_equal(count_of(KEYS), MANY - 2);
 }
 
 STORE_TEST(all_keys_past_their_retention_are_deleted)
@@ -142,7 +138,7 @@ STORE_TEST(all_keys_past_their_retention_are_deleted)
 	assert_int_equal(expire_all(), MANY);
 	complete_many("k", 3, 0); /* recent, and older ones are not there */
 	assert_int_equal(expire_all(), 3);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 0);
+	assert_int_equal(count_of(KEYS), 0);
 }
 
 STORE_TEST(recent_keys_are_counted_with_the_others)
@@ -160,19 +156,19 @@ STORE_TEST(recent_keys_are_counted_with_the_others)
 /* Whatever a foreign program writes there, new keys are found. */
 STORE_TEST(planted_marks_hide_no_new_key)
 {
-	static const char *const marks[] = { "-9223372036854775808", "0",
-		"70368744177664", "9223372036854775807" };
+	static const int64_t marks[] = { INT64_MIN, 0, INT64_C(70368744177664),
+		INT64_MAX };
+	char key[16];
 
 	for (size_t i = 0; i < COUNT(marks); i++) {
-		rawf("UPDATE once_key SET listed = 1;"
-		     "UPDATE once_meta SET recent = %s",
-		    marks[i]);
-		reserve(marks[i]);
+		set_value(NULL, K_LISTED, 1);
+		set_value(NULL, M_RECENT, marks[i]);
+		snprintf(key, sizeof(key), "%zu", i);
+		reserve(key);
 		assert_int_equal(running(), 1);
-		raw("UPDATE once_key SET owner = 4711 "
-		    "WHERE owner IS NOT NULL");
+		lose_owner(NULL);
 		assert_int_equal(sweep(store), 1);
-		complete_many(marks[i], 2, 0);
+		complete_many(key, 2, 0);
 		assert_int_equal(expire_all(), 2);
 		assert_int_equal(doctor_says("rows"), '+');
 	}
@@ -183,7 +179,7 @@ STORE_TEST(planted_number_hides_no_key)
 {
 	reserve("old");
 	complete_many("k", 3, 0);
-	raw("UPDATE once_meta SET last_id = 35184372088832");
+	set_value(NULL, M_LAST_ID, INT64_C(35184372088832));
 	reserve("new");
 	assert_int_equal(running(), 2);
 	assert_int_equal(expire_all(), 3);
@@ -199,10 +195,10 @@ STORE_TEST(planted_lowest_number_moves_no_mark)
 	struct store_lease lease = reserve("k");
 
 	settle(&lease, RECORD_COMPLETED);
-	raw("UPDATE once_meta SET last_id = 1;"
-	    "UPDATE once_key SET id = -9223372036854775807 - 1");
+	set_value(NULL, M_LAST_ID, 1);
+	set_value("k", K_ID, INT64_MIN);
 	assert_int_equal(expire_all(), 0);
-	assert_int_equal(raw_number(RECENT), 0);
+	assert_int_equal(value_of(NULL, M_RECENT), 0);
 }
 
 /* A foreign program inserted many rows, and there is no new key. */
@@ -211,21 +207,16 @@ STORE_TEST(foreign_rows_are_listed_by_and_by)
 	struct store_lease lease = reserve("k");
 
 	settle(&lease, RECORD_COMPLETED);
-	raw("CREATE TEMP TABLE k AS SELECT * FROM once_key;"
-	    "WITH RECURSIVE i(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i "
-	    "WHERE n < 9000) INSERT INTO once_key(id, identity, key, path, "
-	    "scope, state, attempt, fingerprint, fingerprint_spec, downstream, "
-	    "retention, created_at, updated_at, expires_at, status) "
-	    "SELECT n + 10, n, 'f' || n, path, scope, state, 1, fingerprint, "
-	    "fingerprint_spec, downstream, 1, 0, 0, 1, 200 FROM k, i");
-	assert_int_equal(raw_number(UNLISTED), 9001);
+	pass_retention("k");
+	copy_row("k", 9000);
+	assert_int_equal(unlisted(), 9001);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(expire(1), 1);
-		assert_int_equal(changed.id, 11 + i);
+		assert_int_equal(changed.id, 1 + i);
 		if (i == 0)
-			assert_int_equal(raw_number(UNLISTED), 9001 - 4096);
+			assert_int_equal(unlisted(), 9001 - 4096);
 	}
-	assert_in_range(raw_number(UNLISTED), 64, 128);
+	assert_in_range(unlisted(), 64, 128);
 }
 
 /* A foreign program took its key from the index: no sweep finds the lease, but
@@ -237,11 +228,12 @@ STORE_TEST(hidden_lease_is_recovered_when_it_is_met)
 	int n;
 
 	complete_many("k", MANY, HOUR);
-	raw("UPDATE once_key SET listed = NULL, owner = 4711 WHERE key = 'k'");
+	lose_owner("k");
+	clear_value("k", K_LISTED);
 	assert_int_equal(sweep(store), 0);
 	assert_int_equal(doctor_says("rows"), '-');
 	assert_int_equal(
-	    store_recover_key(store, lease.id, 4711, &change, &n), RC_OK);
+	    store_recover_key(store, lease.id, DEAD_OWNER, &change, &n), RC_OK);
 	assert_int_equal(n, 1);
 	store_changes_free(&change, n);
 	assert_int_equal(state_of("k"), RECORD_UNKNOWN);

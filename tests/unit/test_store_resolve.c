@@ -78,8 +78,7 @@ no_request(int64_t id)
 	assert_null(body);
 	assert_int_equal(environment.len, 0);
 	buf_free(&environment);
-	return rc == RC_NOTFOUND &&
-	    raw_number("SELECT count(*) FROM once_request") == 0;
+	return rc == RC_NOTFOUND && count_of(REQUESTS) == 0;
 }
 
 /* --- the request -------------------------------------------------------- */
@@ -174,9 +173,8 @@ STORE_TEST(a_request_is_erased_with_the_outcome)
 			assert_int_equal(
 			    store_forget(store, lease.id, RECORD_NONE), RC_OK);
 		if (i == 6) {
-			raw("UPDATE once_key SET state = 'failed_retryable', "
-			    "reconcile_after = NULL, expires_at = 1 "
-			    "WHERE state = 'unknown'");
+			set_state(rows[i], RECORD_FAILED_RETRYABLE);
+			set_value(rows[i], K_EXPIRES_AT, 1);
 			assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 		}
 		if (!no_request(lease.id))
@@ -214,13 +212,6 @@ due_key(struct store *s, struct store_tries *tries)
 	return key;
 }
 
-static void
-make_due(void)
-{
-	raw("UPDATE once_key SET reconcile_after = id "
-	    "WHERE reconcile_after IS NOT NULL");
-}
-
 /* What is due after that caller's turn. */
 static const char *
 due_after(int64_t caller)
@@ -255,7 +246,10 @@ STORE_TEST(callers_take_turns)
 	assert_string_equal(due_after(8), "9/3");
 	assert_string_equal(due_after(9), "2305843009213693952/5");
 	assert_string_equal(due_after(callers[5]), "7/0");
-	raw("UPDATE once_key SET reconcile_after = 9e15 WHERE caller <> 7");
+	for (size_t i = 3; i < COUNT(callers); i++) {
+		snprintf(key, sizeof(key), "%zu", i);
+		set_value(key, K_RECONCILE_AFTER, INT64_C(9000000000000000));
+	}
 	assert_string_equal(due_after(7), "7/0");
 	assert_string_equal(due_after(9), "7/0");
 }
@@ -281,8 +275,8 @@ STORE_TEST(an_unknown_key_is_due_after_its_delay)
 	record_free(&row);
 	store_list_free(c);
 
-	raw("UPDATE once_key SET reconcile_after = 1, "
-	    "recovery_point = 'charged'");
+	set_value("k", K_RECONCILE_AFTER, 1);
+	spoil("k", K_RECOVERY_POINT, "'charged'");
 	assert_int_equal(store_due(store, 0, &due), RC_OK);
 	assert_int_equal(due.id, lease.id);
 	assert_int_equal(due.attempt, 1);
@@ -347,7 +341,7 @@ STORE_TEST(a_verdict_on_an_earlier_attempt_is_lost)
 	assert_int_equal(
 	    resolve(&lease, anyhow, RECORD_FAILED_RETRYABLE, 0), RC_LOST);
 	make_due();
-	raw("UPDATE once_key SET reconcile_attempts = 1");
+	set_value("k", K_RECONCILE_TRIES, 1);
 	for (i = 0; i < COUNT(states); i++)
 		assert_int_equal(resolve(&lease, first, states[i], 0), RC_LOST);
 	assert_int_equal(
@@ -421,14 +415,9 @@ STORE_TEST(a_resolved_key_is_as_if_it_had_settled_itself)
 		assert_true(generation > before);
 		assert_int_equal(decision_for(key), DECIDE_REPLAY);
 		assert_true(answer_is(lease.id, lengths[i]));
+		/* the one that it was reserved with, from now on */
+		assert_retention(key, HOUR);
 	}
-	/* its retention is the one that it was reserved with, from now on */
-	assert_int_equal(
-	    raw_number("SELECT count(*) FROM once_key WHERE expires_at IS NULL "
-		       "OR abs(expires_at - 3600000 - "
-		       "(SELECT last FROM once_clock)) > 60000"),
-	    0);
-
 	lease = become_unknown("released");
 	assert_int_equal(
 	    resolve(&lease, anyhow, RECORD_FAILED_RETRYABLE, 0), RC_OK);
@@ -459,9 +448,7 @@ STORE_TEST(any_key_but_a_running_one_is_forgotten)
 			assert_int_equal(finish(&lease, s), RC_OK);
 		} else {
 			settle(&lease, RECORD_UNKNOWN);
-			rawf("UPDATE once_key SET state = '%s', "
-			     "reconcile_after = NULL",
-			    record_state_name(states[i]));
+			set_state("k", states[i]);
 		}
 		/* An operator who saw another state meant another key. */
 		assert_int_equal(
@@ -470,10 +457,8 @@ STORE_TEST(any_key_but_a_running_one_is_forgotten)
 		assert_int_equal(
 		    store_forget(store, lease.id, states[i]), RC_OK);
 		assert_int_equal(state_of("k"), RECORD_NONE);
-		assert_int_equal(
-		    raw_number("SELECT (SELECT count(*) FROM once_body) "
-			       "+ (SELECT count(*) FROM once_request)"),
-		    0);
+		assert_int_equal(count_of(BODIES), 0);
+		assert_int_equal(count_of(REQUESTS), 0);
 		assert_int_equal(
 		    store_forget(store, lease.id, RECORD_NONE), RC_LOST);
 		again = reserve("k");

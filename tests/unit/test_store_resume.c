@@ -143,7 +143,7 @@ DIR_TEST(its_tree_gone_a_key_is_released)
 	struct store_reservation r;
 
 	store = open_store();
-	raw("UPDATE once_key SET recovery_point = 'charged'");
+	spoil("k", K_RECOVERY_POINT, "'charged'");
 	assert_int_equal(sweep(store), 0); /* its owner lives */
 	kill_and_wait(family.owner);
 	assert_int_equal(recover_in(store, 1), 1);
@@ -151,11 +151,8 @@ DIR_TEST(its_tree_gone_a_key_is_released)
 	assert_string_equal(changed.key, "k");
 	assert_int_equal(changed.from, RECORD_IN_PROGRESS);
 	assert_int_equal(changed.to, RECORD_FAILED_RETRYABLE);
-	assert_int_equal(raw_number("SELECT abs(expires_at - 3600000 - "
-				    "(SELECT last FROM once_clock)) < 60000 "
-				    "FROM once_key"),
-	    1);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 0);
+	assert_retention("k", HOUR);
+	assert_int_equal(count_of(REQUESTS), 0);
 	assert_int_equal(
 	    finish(&family.lease, outcome(RECORD_COMPLETED)), RC_LOST);
 
@@ -192,13 +189,13 @@ DIR_TEST(a_held_key_does_not_hold_up_others)
  */
 DIR_TEST(by_another_lock_file_nothing_is_released)
 {
-	static const char *const breaks[] = {
-		NULL, /* the lock file itself is another */
-		"UPDATE once_key SET lock_file = lock_file + 1",
-		"UPDATE once_key SET lock_file = NULL",
-		"UPDATE once_key SET attempt_lock = NULL",
-		"UPDATE once_key SET attempt_lock = 0",
-		"UPDATE once_key SET attempt_lock = -1",
+	static const struct bad_value breaks[] = {
+		{ NO_COLUMN, NULL }, /* the lock file itself is another */
+		{ K_LOCK_FILE, "1" },
+		{ K_LOCK_FILE, "NULL" },
+		{ K_ATTEMPT_LOCK, "NULL" },
+		{ K_ATTEMPT_LOCK, "0" },
+		{ K_ATTEMPT_LOCK, "-1" },
 	};
 	char lock[420], other[420];
 	struct family family;
@@ -209,14 +206,14 @@ DIR_TEST(by_another_lock_file_nothing_is_released)
 	for (i = 0; i < COUNT(breaks); i++) {
 		family = start_family("k", 60000, false);
 		kill_and_wait(family.owner);
-		if (breaks[i] == NULL) /* its inode stays taken */
+		if (breaks[i].value == NULL) /* its inode stays taken */
 			assert_int_equal(rename(lock, other), 0);
 		else
-			raw(breaks[i]);
+			spoil("k", breaks[i].column, breaks[i].value);
 		store = open_store();
 		assert_int_equal(sweep(store), 0);
 		assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
-		raw("UPDATE once_key SET locked_until = 1");
+		set_value("k", K_LOCKED_UNTIL, 1);
 		assert_int_equal(sweep(store), 1);
 		assert_int_equal(state_of("k"), RECORD_UNKNOWN);
 		assert_int_equal(
@@ -271,13 +268,10 @@ STORE_TEST(only_a_key_that_may_be_resumed_has_a_lock)
 	/* settled, the key has none any more */
 	r = resumable("k", &at);
 	lease = reserve_as(&r);
-	assert_int_equal(
-	    raw_number("SELECT attempt_lock FROM once_key"), at.lock);
+	assert_int_equal(value_of(NULL, K_ATTEMPT_LOCK), at.lock);
 	settle(&lease, RECORD_FAILED_RETRYABLE);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key WHERE "
-				    "attempt_lock IS NOT NULL "
-				    "OR lock_file IS NOT NULL"),
-	    0);
+	assert_int_equal(count_with(K_ATTEMPT_LOCK), 0);
+	assert_int_equal(count_with(K_LOCK_FILE), 0);
 	close(at.fd);
 }
 
@@ -342,13 +336,11 @@ STORE_TEST(past_its_retention_a_marked_key_is_gone)
 				     first.id, &answer, &body),
 		    RC_NOTFOUND);
 		response_free(&answer);
-		assert_int_equal(
-		    raw_number("SELECT count(*) FROM once_body"), 0);
+		assert_int_equal(count_of(BODIES), 0);
 		assert_int_equal(expire(STORE_EXPIRE_MAX), 0);
 
 		/* and in the end it is new */
-		raw("UPDATE once_key SET expires_at = 1 "
-		    "WHERE state = 'expired'");
+		pass_retention(r.identity.key);
 		second = reserve_as(&r);
 		assert_int_equal(second.attempt, 1);
 		assert_true(second.id > first.id);
@@ -363,13 +355,12 @@ STORE_TEST(a_marker_stays_for_its_own_retention)
 	int64_t end;
 
 	over(&r, RECORD_COMPLETED);
-	end = raw_number("SELECT expires_at FROM once_key");
+	end = value_of(NULL, K_EXPIRES_AT);
 	/* reaped late, it ends no later */
-	raw("UPDATE once_key SET expires_at = expires_at - 60000");
+	add_to(NULL, K_EXPIRES_AT, -60000);
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
-	assert_int_equal(
-	    raw_number("SELECT expires_at FROM once_key"), end - 60000 + HOUR);
-	raw("UPDATE once_key SET expires_at = expires_at - 3600001");
+	assert_int_equal(value_of(NULL, K_EXPIRES_AT), end - 60000 + HOUR);
+	add_to(NULL, K_EXPIRES_AT, -3600001);
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 	assert_int_equal(changed.to, RECORD_NONE);
 	assert_int_equal(state_of("k"), RECORD_NONE);
@@ -382,11 +373,11 @@ STORE_TEST(a_key_past_both_is_deleted_at_once)
 	struct store_lease first, second;
 
 	first = over(&r, RECORD_COMPLETED);
-	raw("UPDATE once_key SET expires_at = expires_at - 3600001");
+	add_to(NULL, K_EXPIRES_AT, -3600001);
 	second = reserve_as(&r);
 	assert_string_not_equal(second.downstream, first.downstream);
 	settle_for(&second, RECORD_COMPLETED, 0);
-	raw("UPDATE once_key SET expires_at = expires_at - 3600001");
+	add_to(NULL, K_EXPIRES_AT, -3600001);
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 	assert_int_equal(changed.to, RECORD_NONE);
 }
@@ -404,11 +395,11 @@ STORE_TEST(a_batch_is_bounded_in_bytes)
 		lease = reserve(key);
 		settle_for(&lease, RECORD_COMPLETED, 0);
 	}
-	rawf("UPDATE once_key SET body_length = %d", STORE_EXPIRE_BYTES - 1);
+	set_value(NULL, K_BODY_LENGTH, STORE_EXPIRE_BYTES - 1);
 	/* until it is enough, the one that makes it so included */
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 2);
 	/* and one that is larger than a batch may be */
-	raw("UPDATE once_key SET body_length = 700000000");
+	set_value(NULL, K_BODY_LENGTH, 700000000);
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);

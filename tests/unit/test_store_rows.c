@@ -11,20 +11,25 @@
 #include "store_fixture.h"
 
 static const struct {
-	const char *name, *set;
+	const char *name;
+	struct bad_value damage;
 } rows[] = {
-	{ "a path without /", "path = 'payments'" },
-	{ "an empty path", "path = ''" },
-	{ "a NUL in the path", "path = '/pay' || char(0) || 'ments'" },
-	{ "an empty key", "key = ''" },
-	{ "a NUL in the key", "key = 'bad' || char(0)" },
-	{ "a long key", "key = hex(zeroblob(3000))" },
-	{ "a long scope", "scope = hex(zeroblob(9000))" },
-	{ "a negative retention", "retention = -1" },
-	{ "a retention that overflows", "retention = 9223372036854775807" },
-	{ "a negative attempt", "attempt = -1" },
-	{ "an attempt that is no int", "attempt = 4294967297" },
+	{ "a path without /", { K_PATH, "'payments'" } },
+	{ "an empty path", { K_PATH, "''" } },
+	{ "a NUL in the path", { K_PATH, "'/pay' || char(0) || 'ments'" } },
+	{ "an empty key", { K_KEY, "''" } },
+	{ "a NUL in the key", { K_KEY, "'bad' || char(0)" } },
+	{ "a long key", { K_KEY, "hex(zeroblob(3000))" } },
+	{ "a long scope", { K_SCOPE, "hex(zeroblob(9000))" } },
+	{ "a negative retention", { K_RETENTION, "-1" } },
+	{ "a retention that overflows",
+	    { K_RETENTION, "9223372036854775807" } },
+	{ "a negative attempt", { K_ATTEMPT, "-1" } },
+	{ "an attempt that is no int", { K_ATTEMPT, "4294967297" } },
 };
+
+/* A path of a row that makes no sense. */
+#define NO_PATH "'payments'"
 
 /* A key past its reconcile_delay, in that state. */
 static void
@@ -41,20 +46,6 @@ make(const char *key)
 }
 
 static void
-spoil(const char *key, const char *set)
-{
-	char sql[300];
-	sqlite3 *db = raw_open(file);
-
-	snprintf(sql, sizeof(sql),
-	    "PRAGMA ignore_check_constraints = ON;"
-	    "UPDATE once_key SET %s WHERE key = '%s'",
-	    set, key);
-	raw_run(db, sql);
-	sqlite3_close(db);
-}
-
-static void
 assert_doctor_names(const char *what)
 {
 	char text[1000];
@@ -68,25 +59,17 @@ STORE_TEST(of_two_keys_with_one_number_each_is_found)
 {
 	static const char *const keys[] = { "older", "newer" };
 	struct store_identity identity = { "alice", "/payments", NULL };
-	char set[100];
 	struct record r;
 
 	for (size_t i = 0; i < COUNT(keys); i++) {
-		raw("DELETE FROM once_key");
+		delete_all(KEYS);
 		put("older", RECORD_COMPLETED);
 		put("newer", RECORD_COMPLETED);
 		identity.key = keys[i];
-		snprintf(set, sizeof(set),
-		    "identity = (SELECT identity FROM once_key "
-		    "WHERE key = '%s')",
-		    keys[i]);
-		spoil(keys[1 - i], set);
+		take_identity_of(keys[1 - i], keys[i]);
 		assert_int_equal(store_find(store, &identity, &r), RC_OK);
+		assert_int_equal(r.id, value_of(keys[i], K_ID));
 		record_free(&r);
-		snprintf(set, sizeof(set),
-		    "SELECT key = '%s' FROM once_key WHERE id = %" PRId64,
-		    keys[i], r.id);
-		assert_int_equal(raw_number(set), 1);
 	}
 }
 
@@ -95,7 +78,7 @@ STORE_TEST(doctor_names_a_key_with_the_number_of_another)
 	put("good", RECORD_COMPLETED);
 	put("bad", RECORD_COMPLETED);
 	assert_int_equal(doctor_says("rows"), '+');
-	spoil("bad", "identity = identity + 1");
+	add_to("bad", K_IDENTITY, 1);
 	assert_doctor_names("once_key 2");
 }
 
@@ -106,9 +89,8 @@ STORE_TEST(doctor_names_the_second_row_of_a_key)
 	put("good", RECORD_COMPLETED);
 	put("twin", RECORD_COMPLETED);
 	assert_int_equal(doctor_says("rows"), '+');
-	spoil("twin",
-	    "key = 'k', identity = (SELECT identity FROM once_key "
-	    "WHERE key = 'k')");
+	take_identity_of("twin", "k");
+	spoil("twin", K_KEY, "'k'");
 	assert_doctor_names("1 makes no sense, and is skipped: once_key 3");
 }
 
@@ -148,13 +130,11 @@ STORE_TEST(a_key_that_is_to_be_reconciled_waits_for_no_bad_one)
 	struct record due;
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		raw("DELETE FROM once_key");
+		delete_all(KEYS);
 		make("bad");
-		spoil("bad", "reconcile_after = 1");
-		spoil("bad", rows[i].set);
 		make("good");
-		raw("UPDATE once_key SET reconcile_after = 2 "
-		    "WHERE key = 'good'");
+		make_due();
+		spoil("bad", rows[i].damage.column, rows[i].damage.value);
 		if (store_due(store, 0, &due) != RC_OK)
 			fail_msg("%s", rows[i].name);
 		assert_string_equal(due.key, "good");
@@ -167,21 +147,25 @@ STORE_TEST(a_key_that_is_to_be_reconciled_waits_for_no_bad_one)
 /* A row, or the mark of the highest number, leaves no number for the next. */
 STORE_TEST(a_planted_number_keeps_no_new_key_out)
 {
-	static const char *const planted[] = {
-		"UPDATE once_key SET id = 9223372036854775807 WHERE key = 'x'",
-		"UPDATE once_meta SET last_id = 9223372036854775807",
-		"UPDATE once_key SET id = 35184372088831 WHERE key = 'x'",
-		"UPDATE once_meta SET last_id = 70368744177664",
+	static const struct {
+		const char *key;
+		enum column column;
+		int64_t value;
+	} planted[] = {
+		{ "x", K_ID, INT64_MAX },
+		{ NULL, M_LAST_ID, INT64_MAX },
+		{ "x", K_ID, INT64_C(35184372088831) },
+		{ NULL, M_LAST_ID, INT64_C(70368744177664) },
 	};
 	char key[32];
 
 	for (size_t i = 0; i < COUNT(planted); i++) {
 		store_close(store); /* else it notices */
-		raw("DELETE FROM once_key");
-		raw("UPDATE once_meta SET last_id = 0");
+		delete_all(KEYS);
+		set_value(NULL, M_LAST_ID, 0);
 		store = open_store();
 		put("x", RECORD_COMPLETED);
-		raw(planted[i]);
+		set_value(planted[i].key, planted[i].column, planted[i].value);
 		for (int n = 0; n < 5; n++) {
 			snprintf(key, sizeof(key), "%zu.%d", i, n);
 			put(key, RECORD_COMPLETED);
@@ -197,8 +181,9 @@ STORE_TEST(a_bad_row_is_counted_once)
 	int64_t before;
 
 	make("bad");
-	raw("UPDATE once_key SET id = 987654, reconcile_after = 1, "
-	    "path = 'payments'");
+	set_value("bad", K_ID, 987654);
+	set_value("bad", K_RECONCILE_AFTER, 1);
+	spoil("bad", K_PATH, NO_PATH);
 	before = counted();
 	assert_int_equal(store_due(store, 0, &due), RC_NOTFOUND);
 	assert_int_equal(counted(), before + 1);
@@ -210,11 +195,11 @@ STORE_TEST(a_bad_row_is_counted_once)
 STORE_TEST(a_sweep_settles_what_is_beside_a_bad_one)
 {
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		raw("DELETE FROM once_key");
+		delete_all(KEYS);
 		reserve("bad");
 		reserve("good");
-		rawf("UPDATE once_key SET owner = 4711 + %zu", i);
-		spoil("bad", rows[i].set);
+		set_value(NULL, K_OWNER, DEAD_OWNER + (int)i);
+		spoil("bad", rows[i].damage.column, rows[i].damage.value);
 		if (sweep(store) != 1)
 			fail_msg("%s", rows[i].name);
 		assert_int_equal(state_of("good"), RECORD_UNKNOWN);
@@ -223,21 +208,22 @@ STORE_TEST(a_sweep_settles_what_is_beside_a_bad_one)
 
 STORE_TEST(a_sweep_gets_past_many_owners_with_bad_rows_only)
 {
+	const int bad = 3 * 64 + 1;
 	struct store_change changes[4];
 	char key[16];
 	int i, n;
 
-	for (i = 0; i < 3 * 64 + 1; i++) {
+	for (i = 0; i < bad; i++) {
 		snprintf(key, sizeof(key), "bad%d", i);
 		reserve(key);
 	}
-	raw("UPDATE once_key SET owner = id, path = 'payments'");
+	spoil(NULL, K_PATH, NO_PATH);
 	for (i = 0; i < 6; i++) {
 		snprintf(key, sizeof(key), "good%d", i);
 		reserve(key);
 	}
-	raw("UPDATE once_key SET owner = 1000000 + id WHERE path <> "
-	    "'payments'");
+	set_range(K_OWNER, 0, bad - 1, 1, 1);
+	set_range(K_OWNER, bad, bad + 5, 1000000, 1);
 	assert_doctor_names("once_key ");
 	assert_int_equal(
 	    store_recover(store, COUNT(changes), changes, &n), RC_OK);
@@ -255,24 +241,20 @@ STORE_TEST(a_sweep_gets_past_many_owners_with_bad_rows_only)
  * row that makes no sense is given up. */
 STORE_TEST(a_planted_retention_holds_up_no_outcome)
 {
-	static const char *const planted[] = {
-		"retention = 9223372036854775807",
-		"retention = -9223372036854775807",
-	};
+	static const int64_t planted[] = { INT64_MAX, -INT64_MAX };
 	const struct store_tries operator= { 1, -1 };
 	int64_t id;
 
 	for (size_t i = 0; i < COUNT(planted); i++) {
-		raw("DELETE FROM once_key");
+		delete_all(KEYS);
 		make("a");
 		make("b");
-		spoil("a", planted[i]);
-		spoil("b", planted[i]);
-		id = raw_number("SELECT id FROM once_key WHERE key = 'a'");
+		set_value(NULL, K_RETENTION, planted[i]);
+		id = value_of("a", K_ID);
 		assert_int_equal(
 		    resolve_with(id, operator, outcome(RECORD_COMPLETED)),
 		    RC_LOST);
-		id = raw_number("SELECT id FROM once_key WHERE key = 'b'");
+		id = value_of("b", K_ID);
 		assert_int_equal(resolve_with(id, operator,
 				     outcome(RECORD_FAILED_RETRYABLE)),
 		    RC_LOST);
@@ -288,8 +270,8 @@ STORE_TEST(reaping_and_lists_pass_by_bad_ones)
 
 	put("bad", RECORD_COMPLETED);
 	put("good", RECORD_COMPLETED);
-	raw("UPDATE once_key SET expires_at = 1");
-	spoil("bad", "path = 'payments'");
+	pass_retention(NULL);
+	spoil("bad", K_PATH, NO_PATH);
 	assert_int_equal(store_list(store, &all, &list), RC_OK);
 	assert_int_equal(store_list_next(list, &row), RC_OK);
 	assert_string_equal(row.key, "good");
@@ -298,25 +280,7 @@ STORE_TEST(reaping_and_lists_pass_by_bad_ones)
 	store_list_free(list);
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 	assert_string_equal(changed.key, "good");
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key"), 1);
-}
-
-/* That many copies of the bad row of that key, with numbers before others. */
-static void
-multiply(const char *key, int n)
-{
-	static const char columns[] =
-	    "identity, path, scope, state, attempt, token, owner, "
-	    "locked_until, "
-	    "fingerprint, fingerprint_spec, downstream, on_crash, retention, "
-	    "created_at, "
-	    "updated_at, expires_at, kept, status";
-
-	rawf("PRAGMA ignore_check_constraints = ON;"
-	     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
-	     "WHERE i < %d) INSERT INTO once_key(key, %s) "
-	     "SELECT '%s' || i, %s FROM n, once_key WHERE key = '%s'",
-	    n, columns, key, columns, key);
+	assert_int_equal(count_of(KEYS), 1);
 }
 
 /* More bad rows than any transaction skips. */
@@ -327,20 +291,21 @@ STORE_TEST(a_crowd_of_bad_rows_keeps_no_key_from_being_reaped)
 	int n;
 
 	put("bad", RECORD_COMPLETED);
-	spoil("bad", "path = 'payments', expires_at = 1");
-	multiply("bad", 3500);
+	spoil("bad", K_PATH, NO_PATH);
+	pass_retention("bad");
+	copy_row("bad", 3500);
 	for (int i = 0; i < 5; i++) {
 		snprintf(key, sizeof(key), "good%d", i);
 		put(key, RECORD_COMPLETED);
+		set_value(key, K_EXPIRES_AT, 2);
 	}
-	raw("UPDATE once_key SET expires_at = 2 WHERE path <> 'payments'");
 	assert_int_equal(expire(2), 2);
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 3);
 	assert_int_equal(
 	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
 	assert_int_equal(n, 0);
 	/* An operator mends one. */
-	raw("UPDATE once_key SET path = '/payments' WHERE key = 'bad7'");
+	spoil("bad7", K_PATH, "'/payments'");
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 	assert_string_equal(changed.key, "bad7");
 }
@@ -349,14 +314,11 @@ STORE_TEST(a_crowd_of_bad_rows_keeps_no_key_from_being_reaped)
 STORE_TEST(effects_of_a_bad_row_keep_no_key_from_being_reaped)
 {
 	put("good", RECORD_COMPLETED);
-	raw("UPDATE once_key SET expires_at = 2");
+	set_value("good", K_EXPIRES_AT, 2);
 	put("bad", RECORD_COMPLETED);
-	spoil("bad", "path = 'payments', expires_at = 1");
-	raw("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
-	    "WHERE i < 1024) INSERT INTO once_effect(key_id, effect_key, "
-	    "scope, path, key, topic, state, created_at, updated_at) "
-	    "SELECT id, printf('%032x', i), scope, path, key, 'mail', "
-	    "'delivered', 1, 1 FROM n, once_key WHERE key = 'bad'");
+	spoil("bad", K_PATH, NO_PATH);
+	pass_retention("bad");
+	add_delivered("bad", 1024);
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 	assert_string_equal(changed.key, "good");
 }
@@ -367,10 +329,10 @@ STORE_TEST(a_bad_row_that_is_mended_is_reaped_at_once)
 {
 	put("bad", RECORD_COMPLETED);
 	put("good", RECORD_COMPLETED);
-	raw("UPDATE once_key SET expires_at = id");
-	spoil("bad", "path = 'payments'");
+	set_range(K_EXPIRES_AT, 0, 1, 1, 1);
+	spoil("bad", K_PATH, NO_PATH);
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
-	spoil("bad", "path = '/payments'");
+	spoil("bad", K_PATH, "'/payments'");
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 }
 
@@ -381,12 +343,13 @@ STORE_TEST(a_sweep_takes_a_crowd_of_bad_rows_in_parts)
 	int64_t commits;
 
 	reserve("bad");
-	spoil("bad", "path = 'payments', owner = 4711");
-	multiply("bad", 3500);
+	spoil("bad", K_PATH, NO_PATH);
+	lose_owner("bad");
+	copy_row("bad", 3500);
 	reserve("good");
 	reserve("other");
-	raw("UPDATE once_key SET owner = 4711 WHERE key = 'good'");
-	raw("UPDATE once_key SET owner = 4712 WHERE key = 'other'");
+	lose_owner("good");
+	set_value("other", K_OWNER, DEAD_OWNER + 1);
 	commits = batches();
 	assert_int_equal(sweep(store), 2);
 	assert_true(batches() >= commits + 4);
@@ -396,54 +359,54 @@ STORE_TEST(a_sweep_takes_a_crowd_of_bad_rows_in_parts)
 
 STORE_TEST(a_bad_row_that_is_asked_for_is_no_answer_and_never_runs)
 {
-	static const char *const sets[] = {
-		"state = 'none'",
-		"state = 'completed' || char(0)",
-		"downstream = x'0123'",
-		"downstream = zeroblob(17)",
-		"fingerprint = x'00'",
-		"fingerprint = zeroblob(33)",
-		"fingerprint_spec = 4711",
-		"status = NULL",
-		"status = 99",
-		"status = 4294967496",
-		"token = 'x'",
-		"token = '0123456789abcdef', owner = 1",
-		("token = '0123456789abcdef0123456789abcdef', "
-		 "state = 'failed_retryable', kept = 0"),
-		"state = 'in_progress'",
-		"expires_at = -1",
-		"expires_at = 9223372036854775807",
-		"attempt = 0",
-		"resource = 'x'",
-		"accepted = 1, queued_at = 7",
-		"recovery_point = hex(zeroblob(100))",
+	static const struct bad_value sets[][BAD_VALUES] = {
+		{ { K_STATE, "'none'" } },
+		{ { K_STATE, "'completed' || char(0)" } },
+		{ { K_DOWNSTREAM, "x'0123'" } },
+		{ { K_DOWNSTREAM, "zeroblob(17)" } },
+		{ { K_FINGERPRINT, "x'00'" } },
+		{ { K_FINGERPRINT, "zeroblob(33)" } },
+		{ { K_FINGERPRINT_SPEC, "4711" } },
+		{ { K_STATUS, "NULL" } },
+		{ { K_STATUS, "99" } },
+		{ { K_STATUS, "4294967496" } },
+		{ { K_TOKEN, "'x'" } },
+		{ { K_TOKEN, "'0123456789abcdef'" }, { K_OWNER, "1" } },
+		{ { K_TOKEN, "'0123456789abcdef0123456789abcdef'" },
+		    { K_STATE, "'failed_retryable'" }, { K_KEPT, "0" } },
+		{ { K_STATE, "'in_progress'" } },
+		{ { K_EXPIRES_AT, "-1" } },
+		{ { K_EXPIRES_AT, "9223372036854775807" } },
+		{ { K_ATTEMPT, "0" } },
+		{ { K_RESOURCE, "'x'" } },
+		{ { K_ACCEPTED, "1" }, { K_QUEUED_AT, "7" } },
+		{ { K_RECOVERY_POINT, "hex(zeroblob(100))" } },
 	};
 	const struct store_identity who = { "alice", "/payments", "k" };
 	struct store_inline_answer small;
 	struct record r;
 
 	for (size_t i = 0; i < COUNT(sets); i++) {
-		raw("DELETE FROM once_key");
+		delete_all(KEYS);
 		put("k", RECORD_COMPLETED);
-		spoil("k", sets[i]);
+		spoil_all("k", sets[i]);
 		store_inline_answer_init(&small);
 		if (store_lookup(store, &who, &r, &small) == RC_OK)
-			fail_msg("%s: looked up", sets[i]);
+			fail_msg("%s: looked up", bad_text(sets[i]));
 		store_inline_answer_free(&small);
 		record_free(&r);
 		if (reserve_fails("k") != RC_CORRUPT)
-			fail_msg("%s: reserved", sets[i]);
+			fail_msg("%s: reserved", bad_text(sets[i]));
 		assert_doctor_names("once_key ");
 		/* the others are not touched by that */
 		put("sound", RECORD_COMPLETED);
 	}
 }
 
-/* An answer of that length, after the statement: why it is not given; nor does
- * it come with its record. */
+/* An answer of that length, after the damage: why it is not given; nor does it
+ * come with its record. */
 static enum rc
-answer_after(const char *sql, size_t length)
+answer_after(const struct bad_value *damage, void (*lose)(void), size_t length)
 {
 	struct store_reservation rv = reservation("k");
 	struct store_inline_answer small;
@@ -453,10 +416,14 @@ answer_after(const char *sql, size_t length)
 	struct spool *body;
 	enum rc rc;
 
-	raw("DELETE FROM once_key; DELETE FROM once_piece");
+	delete_all(KEYS);
+	delete_all(PIECES);
 	lease = put_answer("k", length);
 	assert_true(answer_is(lease.id, length));
-	rawf("PRAGMA ignore_check_constraints = ON; %s", sql);
+	if (lose != NULL)
+		lose();
+	else
+		spoil_all("k", damage);
 	store_inline_answer_init(&small);
 	(void)store_lookup(store, &rv.identity, &key, &small);
 	assert_false(small.is);
@@ -470,39 +437,46 @@ answer_after(const char *sql, size_t length)
 	return rc;
 }
 
+static void
+lose_pieces(void)
+{
+	delete_all(PIECES);
+}
+
 STORE_TEST(an_answer_that_makes_no_sense_is_not_given)
 {
-	static const char *const sets[] = { "kind = 9", "status = 100",
-		"reason = hex(zeroblob(100))", "body_length = 2",
-		"body_length = 4999", "body_length = -1",
-		"body_length = 4294967299", "body = x'0000'",
-		"response_version = 2, headers = CAST('a: b\nc' AS BLOB)",
-		"headers = CAST('A: b' AS BLOB)",
-		"headers = CAST('A: b' || char(10) AS BLOB)",
-		"headers = CAST('A' || char(13, 10) AS BLOB)",
-		"headers = CAST(':b' || char(13, 10) AS BLOB)",
-		"headers = CAST('A: ' || char(0, 13, 10) AS BLOB)",
-		"headers = CAST('A: ' || char(13, 98, 13, 10) AS BLOB)",
-		"headers = CAST('A: b' || char(13, 10, 13, 10) AS BLOB)" };
+	static const struct bad_value sets[][BAD_VALUES] = {
+		{ { K_KIND, "9" } },
+		{ { K_STATUS, "100" } },
+		{ { K_REASON, "hex(zeroblob(100))" } },
+		{ { K_BODY_LENGTH, "2" } },
+		{ { K_BODY_LENGTH, "4999" } },
+		{ { K_BODY_LENGTH, "-1" } },
+		{ { K_BODY_LENGTH, "4294967299" } },
+		{ { K_BODY, "x'0000'" } },
+		{ { K_RESPONSE_VERSION, "2" },
+		    { K_HEADERS, "CAST('a: b\nc' AS BLOB)" } },
+		{ { K_HEADERS, "CAST('A: b' AS BLOB)" } },
+		{ { K_HEADERS, "CAST('A: b' || char(10) AS BLOB)" } },
+		{ { K_HEADERS, "CAST('A' || char(13, 10) AS BLOB)" } },
+		{ { K_HEADERS, "CAST(':b' || char(13, 10) AS BLOB)" } },
+		{ { K_HEADERS, "CAST('A: ' || char(0, 13, 10) AS BLOB)" } },
+		{ { K_HEADERS,
+		    "CAST('A: ' || char(13, 98, 13, 10) AS BLOB)" } },
+		{ { K_HEADERS,
+		    "CAST('A: b' || char(13, 10, 13, 10) AS BLOB)" } },
+	};
+	static const struct bad_value later[BAD_VALUES] = {
+		{ K_RESPONSE_VERSION, "3" }
+	};
 	static const size_t lengths[] = { 3, 5000 };
-	char sql[200];
 
-	for (size_t i = 0; i < COUNT(sets) * COUNT(lengths); i++) {
-		snprintf(sql, sizeof(sql), "UPDATE once_key SET %s",
-		    sets[i / COUNT(lengths)]);
-		if (answer_after(sql, lengths[i % COUNT(lengths)]) !=
-		    RC_CORRUPT)
-			fail_msg("%s", sql);
-	}
+	for (size_t i = 0; i < COUNT(sets) * COUNT(lengths); i++)
+		if (answer_after(sets[i / COUNT(lengths)], NULL,
+			lengths[i % COUNT(lengths)]) != RC_CORRUPT)
+			fail_msg("%s", bad_text(sets[i / COUNT(lengths)]));
+	assert_int_equal(answer_after(later, NULL, 5000), RC_VERSION);
+	assert_int_equal(answer_after(NULL, lose_pieces, 5000), RC_CORRUPT);
 	assert_int_equal(
-	    answer_after("UPDATE once_key SET response_version = 3", 5000),
-	    RC_VERSION);
-	assert_int_equal(
-	    answer_after("DELETE FROM once_piece", 5000), RC_CORRUPT);
-	assert_int_equal(
-	    answer_after(
-		"INSERT INTO once_piece(id, body) SELECT id + 1, x'00' "
-		"FROM once_piece",
-		5000),
-	    RC_CORRUPT);
+	    answer_after(NULL, repeat_last_piece, 5000), RC_CORRUPT);
 }

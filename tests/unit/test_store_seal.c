@@ -73,9 +73,9 @@ own_answer_is_given(int64_t id)
 static int64_t
 leases(void)
 {
-	return raw_number(
-	    "SELECT count(token) + count(owner) + count(locked_until) + "
-	    "count(attempt_lock) + count(lock_file) FROM once_key");
+	return count_with(K_TOKEN) + count_with(K_OWNER) +
+	    count_with(K_LOCKED_UNTIL) + count_with(K_ATTEMPT_LOCK) +
+	    count_with(K_LOCK_FILE);
 }
 
 #define CASE(name) TEST_WITH(name, setup_handler, teardown_handler)
@@ -107,9 +107,7 @@ CASE(whatever_end_the_run_had_its_own_answer_stands)
 		assert_true(done.answered);
 		assert_in_range(
 		    done.expires_at, now + HOUR, now + HOUR + 60000);
-		assert_int_equal(
-		    raw_number("SELECT max(expires_at) FROM once_key"),
-		    done.expires_at);
+		assert_int_equal(value_of(NULL, K_EXPIRES_AT), done.expires_at);
 		store_outcome_free(s);
 		assert_int_equal(decision_for(key), DECIDE_REPLAY);
 		assert_true(own_answer_is_given(lease.id));
@@ -117,9 +115,8 @@ CASE(whatever_end_the_run_had_its_own_answer_stands)
 		/* and there is no second end */
 		assert_int_equal(finish(&lease, outcome(ends[i])), RC_LOST);
 	}
-	assert_int_equal(
-	    raw_number("SELECT count(last_error) FROM once_key"), 0);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_body"), 0);
+	assert_int_equal(count_with(K_LAST_ERROR), 0);
+	assert_int_equal(count_of(BODIES), 0);
 }
 
 /* It answered while its end waited for the lock that it held. */
@@ -185,10 +182,10 @@ CASE(the_request_is_kept_until_it_is_sealed)
 	r.environment_len = sizeof("A=1");
 	lease = reserve_as(&r);
 	say(handler, &lease, OWN);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 1);
+	assert_int_equal(count_of(REQUESTS), 1);
 	doctor_finds_nothing();
 	settle(&lease, RECORD_UNKNOWN);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 0);
+	assert_int_equal(count_of(REQUESTS), 0);
 }
 
 CASE(fields_that_are_not_its_to_send_are_left_out)
@@ -203,9 +200,7 @@ CASE(fields_that_are_not_its_to_send_are_left_out)
 		     "'TE: x' || char(10) || 'A:' || char(10) || 'a:' || "
 		     "char(9) || ' c', NULL)");
 	/* whatever came into the file by another way */
-	raw("UPDATE once_key SET headers = CAST(headers || char(10) || "
-	    "'Idempotent-Replayed: x' || char(10) || 'Connection: b' || "
-	    "char(10) || 'B: c' AS BLOB)");
+	append_headers("Idempotent-Replayed: x\nConnection: b\nB: c");
 	response_init(&r);
 	assert_int_equal(
 	    store_answer(store, owner_of(lease.id), lease.id, &r, &body),
@@ -331,10 +326,7 @@ FORKING(of_a_dead_process_an_own_answer_is_sealed)
 		assert_int_equal(changed.from, RECORD_COMPLETED);
 		assert_int_equal(changed.to, RECORD_COMPLETED);
 		assert_int_equal(leases(), 0);
-		assert_int_equal(raw_number("SELECT abs(expires_at - 3600000 - "
-					    "(SELECT last FROM once_clock)) < "
-					    "60000 FROM once_key"),
-		    1);
+		assert_retention("k", HOUR);
 		assert_int_equal(sweep(store), 0);
 		assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 		assert_true(own_answer_is_given(lost.lease.id));
@@ -429,7 +421,7 @@ end_made_anew(const struct store_lease *lease)
 {
 	end_forgotten(lease);
 	assert_int_equal(decision_for("k"), DECIDE_RUN);
-	assert_int_equal(raw_number("SELECT max(id) FROM once_key"),
+	assert_int_equal(value_of(NULL, K_ID),
 	    lease->id + 1); /* its number is not used again */
 }
 
@@ -438,17 +430,6 @@ end_past_its_retention(const struct store_lease *lease)
 {
 	settle_for(lease, RECORD_COMPLETED, 0);
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
-}
-
-/* Everything but the sale of a refused transaction, as a number. */
-static int64_t
-content(void)
-{
-	return raw_number(
-	    "SELECT coalesce((SELECT sum(length(printf('%s %s %d %s %s %d "
-	    "%d %d %s', key, state, attempt, token, recovery_point, "
-	    "updated_at, status, expires_at, hex(body)))) FROM once_key), 0) "
-	    "+ (SELECT count(*) FROM once_effect) * 1000000");
 }
 
 static const char *const words[] = { CHECKPOINT "'late')",
@@ -466,7 +447,7 @@ CASE(superseded_an_attempt_can_say_nothing_more)
 	size_t i, j;
 
 	for (i = 0; i < COUNT(ends); i++) {
-		raw("DELETE FROM once_key");
+		delete_all(KEYS);
 		lease = reserve("k");
 		say(handler, &lease, CHECKPOINT "'in time')");
 		ends[i](&lease);

@@ -101,7 +101,7 @@ reap(void)
 	enum rc rc;
 	int n;
 
-	raw("UPDATE once_key SET expires_at = 2 WHERE expires_at > 0");
+	pass_retention(NULL);
 	rc = store_expire(store, COUNT(changes), changes, &n);
 	store_changes_free(changes, n);
 	return rc;
@@ -126,8 +126,7 @@ forget_each(void)
 	resolve(&lease, 0, RECORD_DEAD_LETTER);
 	assert_int_equal(forget("d"), RC_OK);
 	put("e", RECORD_COMPLETED);
-	raw("UPDATE once_key SET on_expired = 'gone',"
-	    " expired_retention = 1000000000000");
+	leave_marker(NULL, INT64_C(1000000000000));
 	assert_int_equal(reap(), RC_OK);
 	assert_int_equal(state_of("e"), RECORD_EXPIRED);
 	assert_int_equal(forget("e"), RC_OK);
@@ -162,7 +161,7 @@ work_off_each(void)
 	assert_int_equal(start_fails(), RC_OK);
 	assert_int_equal(state_of("job"), RECORD_IN_PROGRESS);
 	assert_int_equal(accept_fails("old"), RC_OK);
-	raw("UPDATE once_key SET expires_at = 2 WHERE key = 'old'");
+	pass_retention("old");
 	assert_int_equal(store_job_abandoned(store, &old), RC_OK);
 	s = store_outcome_new(store);
 	s->state = RECORD_COMPLETED;
@@ -176,17 +175,14 @@ age_each(void)
 {
 	put("c", RECORD_COMPLETED);
 	put("f", RECORD_FAILED_RETRYABLE);
-	raw("UPDATE once_key SET on_expired = 'gone',"
-	    " expired_retention = 1000000000000 WHERE expires_at > 0");
+	leave_marker(NULL, INT64_C(1000000000000));
 	assert_int_equal(reap(), RC_OK);
 	assert_int_equal(state_of("f"), RECORD_EXPIRED);
-	raw("UPDATE once_key SET expired_retention = 0, on_expired = 'run'");
+	leave_marker(NULL, 0);
 	put("c2", RECORD_COMPLETED);
 	put("f2", RECORD_FAILED_RETRYABLE);
 	assert_int_equal(reap(), RC_OK);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_key"
-				    " WHERE expires_at > 0"),
-	    0);
+	assert_int_equal(count_with(K_EXPIRES_AT), 0);
 }
 
 #define CASE(name) TEST_WITH(name, setup_table, teardown)
@@ -243,17 +239,14 @@ CASE(a_change_that_the_table_does_not_allow_is_not_made)
 	deny(RECORD_PENDING, RECORD_NONE);
 	assert_int_equal(forget("job"), RC_INVALID);
 	assert_int_equal(state_of("job"), RECORD_PENDING);
-	assert_int_equal(raw_number("SELECT count(*) FROM once_request"), 1);
+	assert_int_equal(count_of(REQUESTS), 1);
 
 	put("f", RECORD_FAILED_RETRYABLE);
 	deny(RECORD_FAILED_RETRYABLE, RECORD_IN_PROGRESS);
 	assert_int_equal(reserve_fails("f"), RC_INVALID);
 	deny(RECORD_FAILED_RETRYABLE, RECORD_NONE);
-	raw("UPDATE once_key SET expires_at = 2 WHERE key = 'f'");
+	pass_retention("f");
 	assert_int_equal(reserve_fails("f"), RC_INVALID);
 	assert_int_equal(reap(), RC_INVALID);
-	assert_int_equal(
-	    raw_number("SELECT count(*) FROM once_key"
-		       " WHERE key = 'f' AND state = 'failed_retryable'"),
-	    1);
+	assert_true(row_is("f", RECORD_FAILED_RETRYABLE));
 }
