@@ -74,6 +74,16 @@ start_servers(void **state)
 	return commands != NULL && answers != NULL ? 0 : -1;
 }
 
+/* One server, for the store's tests. */
+static UNUSED int
+setup_server(void **state)
+{
+	if (start_servers(state) != 0)
+		return -1;
+	setenv("ONCEWRAP_MODULES", ".", 0);
+	return setenv("TEST_DATABASE", control("make server"), 1);
+}
+
 static UNUSED int
 stop_servers(void **state)
 {

@@ -18,7 +18,9 @@
 
 #include "clock.h"
 #include "handler_api.h"
+#include "limit.h"
 #include "log.h"
+#include "metrics.h"
 #include "store_module.h"
 #include "store_operator.h"
 #include "store_outbox.h"
@@ -39,6 +41,25 @@
 static char dir[64], file[96], schema[64], uri[512];
 static struct store *store;
 
+static const char *
+textf(const char *, ...) __attribute__((format(printf, 1, 2)));
+
+/* It lives until the eighth next call. */
+static UNUSED const char *
+textf(const char *format, ...)
+{
+	static _Thread_local char texts[8][1100];
+	static _Thread_local unsigned calls;
+	char *text = texts[calls++ % COUNT(texts)];
+	va_list ap;
+
+	va_start(ap, format);
+	assert_true(vsnprintf(text, sizeof(texts[0]), format, ap) <
+	    (int)sizeof(texts[0]));
+	va_end(ap);
+	return text;
+}
+
 static UNUSED struct store_options
 options(void)
 {
@@ -56,15 +77,33 @@ options(void)
 }
 
 static UNUSED struct store *
-open_store(void)
+open_with(struct store_options o)
 {
-	struct store_options o = options();
 	struct store *s;
 	char err[256] = "";
 
 	if (store_open(&s, &o, err, sizeof(err)) != RC_OK)
 		fail_msg("%s", err);
 	return s;
+}
+
+static UNUSED struct store *
+open_store(void)
+{
+	return open_with(options());
+}
+
+static UNUSED void
+reopen_with(struct store_options o)
+{
+	store_close(store);
+	store = open_with(o);
+}
+
+static UNUSED void
+reopen(void)
+{
+	reopen_with(options());
 }
 
 static UNUSED void
@@ -165,13 +204,13 @@ static UNUSED int
 setup_synced(void **state)
 {
 	struct store_options o;
-	char err[256];
 
 	if (setup_dir(state) != 0)
 		return -1;
 	o = options();
 	o.durability = CONF_DURABILITY_FULL;
-	return store_open(&store, &o, err, sizeof(err)) == RC_OK ? 0 : -1;
+	store = open_with(o);
+	return 0;
 }
 
 /* The store has the topics of two effects. */
@@ -252,6 +291,16 @@ reservation(const char *key)
 	return r;
 }
 
+/* Its request, which is stored for a reconciler or a worker. */
+static UNUSED void
+give_request(struct store_reservation *r, const void *body, size_t length)
+{
+	r->environment = "A=B";
+	r->environment_len = 4;
+	r->body = body;
+	r->body_len = length;
+}
+
 /* Reserves, and says what was decided; the lease may be NULL. */
 static UNUSED enum decision
 try_reserve_in(struct store *s, const struct store_reservation *r,
@@ -289,14 +338,12 @@ reserve(const char *key)
 	return reserve_as(&r);
 }
 
-/* Its request, which is stored for a reconciler or a worker. */
+/* Keys in progress, with a number from 0 on behind. */
 static UNUSED void
-give_request(struct store_reservation *r, const void *body, size_t length)
+reserve_many(const char *prefix, int n)
 {
-	r->environment = "A=B";
-	r->environment_len = 4;
-	r->body = body;
-	r->body_len = length;
+	for (int i = 0; i < n; i++)
+		reserve(textf("%s%d", prefix, i));
 }
 
 static UNUSED enum decision
@@ -319,6 +366,22 @@ expect_new(void)
 		assert_int_equal(
 		    store_lookup(store, &r.identity, &record, NULL),
 		    RC_NOTFOUND);
+}
+
+/* The same, and then this one is reserved unseen. */
+static UNUSED enum decision
+reserve_unseen(const char *key, struct store_lease *lease)
+{
+	struct store_reservation r = reservation(key);
+	struct record found;
+	enum decision d;
+
+	expect_new();
+	r.unseen = true;
+	assert_int_equal(store_reserve(store, &r, lease, &d, &found), RC_OK);
+	assert_int_equal(found.id, 0);
+	assert_null(found.fingerprint_spec);
+	return d;
 }
 
 /* Why it cannot be reserved. */
@@ -346,6 +409,17 @@ find(const char *key)
 	return record;
 }
 
+/* The same; it lives until the next call. */
+static UNUSED const struct record *
+record_of(const char *key)
+{
+	static struct record record;
+
+	record_free(&record);
+	record = find(key);
+	return &record;
+}
+
 static UNUSED enum record_state
 state_of(const char *key)
 {
@@ -363,15 +437,34 @@ state_of(const char *key)
 	return state;
 }
 
+/* The job that is due; it is not taken. */
+static UNUSED struct record
+next_job(void)
+{
+	struct record job;
+
+	assert_int_equal(store_job_next(store, &job), RC_OK);
+	return job;
+}
+
+/* Starts the job that is due. */
+static UNUSED enum rc
+start_next(const struct store_reservation *r, struct store_lease *lease)
+{
+	struct record job = next_job();
+	enum rc rc = store_job_start(store, &job, r, lease);
+
+	record_free(&job);
+	return rc;
+}
+
 /* Its retention was counted from now. */
 static UNUSED void
 assert_retention(const char *key, int64_t retention)
 {
-	struct record r = find(key);
-
-	assert_in_range(r.expires_at, store_now(store) + retention - 60000,
+	assert_in_range(record_of(key)->expires_at,
+	    store_now(store) + retention - 60000,
 	    store_now(store) + retention + 1000 + SKEW);
-	record_free(&r);
 }
 
 /* --- effects ------------------------------------------------------------ */
@@ -380,11 +473,7 @@ assert_retention(const char *key, int64_t retention)
 static UNUSED const char *
 token_of(const struct store_lease *lease)
 {
-	static char token[64];
-
-	snprintf(token, sizeof(token), "%s-%lld", lease->token,
-	    (long long)lease->id);
-	return token;
+	return textf("%s-%lld", lease->token, (long long)lease->id);
 }
 
 static UNUSED struct handler_api *
@@ -424,6 +513,60 @@ respond(const struct store_lease *lease, const void *body, size_t length)
 	handler_api_close(api);
 }
 
+/* --- bodies ------------------------------------------------------------- */
+
+static UNUSED unsigned char
+byte_at(size_t i)
+{
+	return (unsigned char)(i * 31 + i / 251);
+}
+
+/* So many of them, to be freed. */
+static UNUSED unsigned char *
+make_bytes(size_t length)
+{
+	unsigned char *bytes = malloc(length + 1);
+
+	assert_non_null(bytes);
+	for (size_t i = 0; i < length; i++)
+		bytes[i] = byte_at(i);
+	return bytes;
+}
+
+static UNUSED bool
+are_bytes(const void *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		if (((const unsigned char *)bytes)[i] != byte_at(i))
+			return false;
+	return true;
+}
+
+/* Whether that key has a stored request, with such a body. */
+static UNUSED bool
+request_is(
+    int64_t id, const char *environment, size_t environment_len, int64_t length)
+{
+	struct spool *body;
+	struct buf text;
+	enum rc rc;
+	bool same;
+
+	buf_init(&text, 65536);
+	rc = store_request(store, owner_of(id), id, &text, &body);
+	same = rc == RC_OK && text.len == environment_len &&
+	    memcmp(text.data, environment, text.len) == 0 &&
+	    (body == NULL ? 0 : (int64_t)spool_length(body)) == length &&
+	    (body == NULL || are_bytes(spool_bytes(body, &rc), (size_t)length));
+	buf_free(&text);
+	spool_free(body);
+	return same;
+}
+
+/* How an attempt may end. */
+static UNUSED const enum record_state run_ends[] = { RECORD_COMPLETED,
+	RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN };
+
 /* --- outcomes ----------------------------------------------------------- */
 
 static UNUSED struct store_outcome *
@@ -440,23 +583,13 @@ outcome(enum record_state state)
 	return o;
 }
 
-static UNUSED unsigned char
-byte_at(size_t i)
-{
-	return (unsigned char)(i * 31 + i / 251);
-}
-
 /* A body of that many bytes, in a spool that the outcome owns. */
 static UNUSED void
 give_body(struct store_outcome *o, size_t length)
 {
-	unsigned char *data = malloc(length + 1);
+	unsigned char *data = make_bytes(length);
 	enum rc rc;
-	size_t i;
 
-	assert_non_null(data);
-	for (i = 0; i < length; i++)
-		data[i] = byte_at(i);
 	o->body = spool_new();
 	assert_non_null(o->body);
 	assert_int_equal(spool_write(o->body, data, length), RC_OK);
@@ -523,6 +656,34 @@ settle(const struct store_lease *lease, enum record_state state)
 	settle_for(lease, state, HOUR);
 }
 
+/* Completed keys, with a number from 0 on behind. */
+static UNUSED void
+complete_many(const char *prefix, int n, int64_t retention)
+{
+	struct store_lease lease;
+
+	for (int i = 0; i < n; i++) {
+		lease = reserve(textf("%s%d", prefix, i));
+		settle_for(&lease, RECORD_COMPLETED, retention);
+	}
+}
+
+/* Completes the attempt with a body of that length. */
+static UNUSED void
+answer_for(const struct store_lease *lease, size_t length, int64_t retention)
+{
+	struct store_outcome *o = outcome(RECORD_COMPLETED);
+
+	give_body(o, length);
+	assert_int_equal(finish_for(lease, retention, o), RC_OK);
+}
+
+static UNUSED void
+answer_with(const struct store_lease *lease, size_t length)
+{
+	answer_for(lease, length, HOUR);
+}
+
 /* A new key that ends in that state. */
 static UNUSED struct store_lease
 put(const char *key, enum record_state state)
@@ -531,16 +692,6 @@ put(const char *key, enum record_state state)
 
 	settle(&lease, state);
 	return lease;
-}
-
-/* Completes the attempt with a body of that length. */
-static UNUSED void
-answer_with(const struct store_lease *lease, size_t length)
-{
-	struct store_outcome *o = outcome(RECORD_COMPLETED);
-
-	give_body(o, length);
-	assert_int_equal(finish(lease, o), RC_OK);
 }
 
 static UNUSED struct store_lease
@@ -552,23 +703,34 @@ put_answer(const char *key, size_t length)
 	return lease;
 }
 
+/* Why no answer of that key is given. */
+static UNUSED enum rc
+no_answer(int64_t id)
+{
+	struct response r;
+	struct spool *body;
+	enum rc rc;
+
+	response_init(&r);
+	rc = store_answer(store, owner_of(id), id, &r, &body);
+	assert_null(body);
+	assert_null(r.body);
+	response_free(&r);
+	return rc;
+}
+
 /* Whether the answer of that key is a body of byte_at() of that length. */
 static UNUSED bool
 answer_is(int64_t id, size_t length)
 {
-	const unsigned char *p;
 	struct response r;
 	struct spool *body;
 	bool same;
-	size_t i;
 
 	response_init(&r);
 	same = store_answer(store, owner_of(id), id, &r, &body) == RC_OK &&
 	    r.status == 201 && r.body_len == length &&
-	    (length == 0) == (body == NULL);
-	p = r.body;
-	for (i = 0; same && i < length; i++)
-		same = p[i] == byte_at(i);
+	    (length == 0) == (body == NULL) && are_bytes(r.body, length);
 	response_free(&r);
 	spool_free(body);
 	return same;
@@ -626,6 +788,33 @@ expire(int limit)
 	assert_int_equal(store_expire(store, limit, changes, &n), RC_OK);
 	note_changes(changes, n);
 	return n;
+}
+
+/* --- metrics ------------------------------------------------------------ */
+
+/* The value behind that text. */
+static UNUSED int64_t
+metric(const char *name)
+{
+	struct metrics_gauges none;
+	struct buf text;
+	const char *at;
+	int64_t n;
+
+	memset(&none, 0xff, sizeof(none));
+	buf_init(&text, LIMIT_METRICS);
+	assert_int_equal(metrics_text(&none, false, &text), RC_OK);
+	at = strstr(text.data, name);
+	assert_non_null(at);
+	n = strtoll(at + strlen(name), NULL, 10);
+	buf_free(&text);
+	return n;
+}
+
+static UNUSED int64_t
+bad_rows(void)
+{
+	return metric("\noncewrap_bad_rows_total ");
 }
 
 /* --- doctor ------------------------------------------------------------- */

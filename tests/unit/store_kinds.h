@@ -43,11 +43,8 @@ recent_keys(void)
 static UNUSED void
 take_identity_of(const char *key, const char *other)
 {
-	char value[100];
-
-	snprintf(value, sizeof(value),
-	    "(SELECT identity FROM once_key WHERE key = '%s')", other);
-	spoil(key, K_IDENTITY, value);
+	spoil(key, K_IDENTITY,
+	    textf("(SELECT identity FROM once_key WHERE key = '%s')", other));
 }
 
 static UNUSED void

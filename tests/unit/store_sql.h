@@ -53,19 +53,7 @@ raw(const char *sql)
 	sqlite3_close(db);
 }
 
-static void rawf(const char *, ...) __attribute__((format(printf, 1, 2)));
-
-static UNUSED void
-rawf(const char *format, ...)
-{
-	char sql[1100];
-	va_list ap;
-
-	va_start(ap, format);
-	assert_true(vsnprintf(sql, sizeof(sql), format, ap) < (int)sizeof(sql));
-	va_end(ap);
-	raw(sql);
-}
+#define rawf(...) raw(textf(__VA_ARGS__))
 
 /* The first value that a query gives, as text. */
 static UNUSED void
@@ -98,20 +86,7 @@ raw_number(const char *sql)
 	return *out == 't' ? 1 : strtoll(out, NULL, 10);
 }
 
-static int64_t
-raw_numberf(const char *, ...) __attribute__((format(printf, 1, 2)));
-
-static UNUSED int64_t
-raw_numberf(const char *format, ...)
-{
-	char sql[1100];
-	va_list ap;
-
-	va_start(ap, format);
-	assert_true(vsnprintf(sql, sizeof(sql), format, ap) < (int)sizeof(sql));
-	va_end(ap);
-	return raw_number(sql);
-}
+#define raw_numberf(...) raw_number(textf(__VA_ARGS__))
 
 /* --- rows ---------------------------------------------------------------- */
 
@@ -257,11 +232,7 @@ static const struct {
 static const char *
 of_key(const char *key)
 {
-	static char text[100];
-
-	snprintf(text, sizeof(text), key != NULL ? " WHERE key = '%s'" : "%s",
-	    key != NULL ? key : "");
-	return text;
+	return key != NULL ? textf(" WHERE key = '%s'", key) : "";
 }
 
 /* Gives a column a value, which is SQL, whatever the table's checks say.  Here
@@ -293,20 +264,13 @@ spoil_all(const char *key, const struct bad_value bad[BAD_VALUES])
 static UNUSED const char *
 bad_text(const struct bad_value bad[BAD_VALUES])
 {
-	static char text[200];
-
-	snprintf(text, sizeof(text), "%s = %s", columns[bad->column].name,
-	    bad->value);
-	return text;
+	return textf("%s = %s", columns[bad->column].name, bad->value);
 }
 
 static UNUSED void
 set_value(const char *key, enum column c, int64_t value)
 {
-	char text[24];
-
-	snprintf(text, sizeof(text), "%lld", (long long)value);
-	spoil(key, c, text);
+	spoil(key, c, textf("%lld", (long long)value));
 }
 
 static UNUSED void
@@ -327,11 +291,10 @@ static UNUSED const char *
 text_of(const char *key, enum column c)
 {
 	static char text[256];
-	char sql[300];
 
-	snprintf(sql, sizeof(sql), "SELECT max(%s) FROM %s%s", columns[c].name,
-	    row_tables[columns[c].rows], of_key(key));
-	raw_text(sql, text, sizeof(text));
+	raw_text(textf("SELECT max(%s) FROM %s%s", columns[c].name,
+		     row_tables[columns[c].rows], of_key(key)),
+	    text, sizeof(text));
 	return text;
 }
 

@@ -7,20 +7,21 @@
 #ifndef STORE_WORDS_H
 #define STORE_WORDS_H
 
-/* For "%s%s%s" behind a condition. */
-#define AND_KEY(key)                                                     \
-	(key) != NULL ? " AND key = '" : "", (key) != NULL ? (key) : "", \
-	    (key) != NULL ? "'" : ""
-
 /* --- keys ---------------------------------------------------------------- */
+
+static const char *
+and_key(const char *key)
+{
+	return key != NULL ? textf(" AND key = '%s'", key) : "";
+}
 
 /* The key, or all, that end by age do so now. */
 static UNUSED void
 pass_retention(const char *key)
 {
-	rawf("UPDATE once_key SET expires_at = 1 WHERE expires_at IS NOT NULL"
-	     "%s%s%s",
-	    AND_KEY(key));
+	rawf(
+	    "UPDATE once_key SET expires_at = 1 WHERE expires_at IS NOT NULL%s",
+	    and_key(key));
 }
 
 /* No process has this number. */
@@ -30,8 +31,8 @@ pass_retention(const char *key)
 static UNUSED void
 lose_owner(const char *key)
 {
-	rawf("UPDATE once_key SET owner = %d WHERE owner IS NOT NULL%s%s%s",
-	    DEAD_OWNER, AND_KEY(key));
+	rawf("UPDATE once_key SET owner = %d WHERE owner IS NOT NULL%s",
+	    DEAD_OWNER, and_key(key));
 }
 
 /* Of a key without a lease; nothing reconciles it. */

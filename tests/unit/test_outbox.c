@@ -99,14 +99,13 @@ try_it(struct effect *effect)
 CASE(a_topic_alone_may_have_all_threads)
 {
 	struct effect *e[OUTBOX_PROGRAMS];
-	int i;
 
 	configure(MAIL);
-	for (i = 0; i < OUTBOX_PROGRAMS; i++)
+	for (int i = 0; i < OUTBOX_PROGRAMS; i++)
 		emit("mail");
-	for (i = 0; i < OUTBOX_PROGRAMS; i++)
+	for (int i = 0; i < OUTBOX_PROGRAMS; i++)
 		e[i] = take("mail");
-	for (i = 0; i < OUTBOX_PROGRAMS; i++)
+	for (int i = 0; i < OUTBOX_PROGRAMS; i++)
 		try_it(e[i]);
 	assert_int_equal(count_effects(EFFECT_DELIVERED), OUTBOX_PROGRAMS);
 }
@@ -115,14 +114,13 @@ CASE(topics_take_turns)
 {
 	char order[9] = "";
 	void *e;
-	int i;
 
 	configure(MAIL SMS);
-	for (i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++)
 		emit("mail");
-	for (i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++)
 		emit("sms");
-	for (i = 0; i < 8; i++) {
+	for (int i = 0; i < 8; i++) {
 		assert_int_equal(look(&e), RC_OK);
 		order[i] = ((struct effect *)e)->topic[0];
 		try_it(e);

@@ -86,14 +86,9 @@ __wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
 static int
 setup_store(void **state)
 {
-	struct store_options o;
-	char err[256];
-
 	if (setup_dir(state) != 0)
 		return -1;
-	o = options();
-	if (store_open(&store, &o, err, sizeof(err)) != RC_OK)
-		return -1;
+	store = open_store();
 	scheduler = NULL;
 	atomic_store(&may_start, 1000);
 	atomic_store(&refused, 0);
@@ -177,11 +172,9 @@ CASE(without_a_first_thread_it_does_not_start)
 
 CASE(without_another_thread_one_does_all_work)
 {
-	int i;
-
 	atomic_store(&may_start, 1);
 	assert_int_equal(start(MAIL), RC_OK);
-	for (i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++)
 		emit();
 	wait_delivered(3);
 	assert_true(atomic_load(&refused) >= 1);

@@ -16,13 +16,12 @@ STORE_TEST(a_new_key_is_reserved)
 {
 	struct store_lease lease = reserve("k");
 	struct record r = find("k");
-	size_t i;
 
 	assert_true(lease.id > 0);
 	assert_int_equal(lease.attempt, 1);
 	assert_string_equal(lease.recovery_point, "started");
 	assert_int_equal(strlen(lease.token), RECORD_TOKEN_LEN);
-	for (i = 0; i < RECORD_TOKEN_LEN; i++)
+	for (size_t i = 0; i < RECORD_TOKEN_LEN; i++)
 		assert_non_null(strchr("0123456789abcdef", lease.token[i]));
 	assert_int_equal(strlen(lease.downstream), RECORD_UUID_LEN);
 	assert_int_equal(lease.downstream[14], '4');
@@ -91,41 +90,23 @@ STORE_TEST(a_retry_gets_what_the_state_says)
 	struct store_reservation r;
 	struct store_outcome *s;
 	struct store_lease lease;
-	size_t i;
 
-	for (i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		lease = reserve(rows[i].name);
 		if (rows[i].state != RECORD_IN_PROGRESS) {
 			s = outcome(rows[i].state);
 			s->keep = rows[i].keep;
 			assert_int_equal(finish(&lease, s), RC_OK);
 		}
-		r = reservation(rows[i].name);
-		r.fingerprint[0] ^= 1;
-		assert_int_equal(
-		    try_reserve_in(store, &r, NULL), DECIDE_MISMATCH);
-		r.fingerprint[0] ^= 1;
-		r.fingerprint[31] ^= 1;
-		assert_int_equal(
-		    try_reserve_in(store, &r, NULL), DECIDE_MISMATCH);
+		for (int byte = 0; byte < 32; byte += 31) {
+			r = reservation(rows[i].name);
+			r.fingerprint[byte] ^= 1;
+			assert_int_equal(
+			    try_reserve_in(store, &r, NULL), DECIDE_MISMATCH);
+		}
 		assert_int_equal(state_of(rows[i].name), rows[i].state);
 		assert_int_equal(decision_for(rows[i].name), rows[i].same);
 	}
-}
-
-/* Keys are looked up, and are not there; then one is reserved unseen. */
-static enum decision
-reserve_unseen(const char *key, struct store_lease *lease)
-{
-	struct store_reservation r = reservation(key);
-	struct record found;
-	enum decision d;
-
-	expect_new();
-	r.unseen = true;
-	assert_int_equal(store_reserve(store, &r, lease, &d, &found), RC_OK);
-	assert_int_equal(found.id, 0);
-	return d;
 }
 
 STORE_TEST(an_unseen_key_is_taken_only_if_it_is_new)
@@ -196,31 +177,32 @@ STORE_TEST(arguments_out_of_range_are_refused)
 
 /* --- settling ----------------------------------------------------------- */
 
+/* Whatever it says, nothing is settled by that lease. */
+static void
+assert_lost(const struct store_lease *lease)
+{
+	for (size_t i = 0; i < COUNT(run_ends); i++)
+		assert_int_equal(finish(lease, outcome(run_ends[i])), RC_LOST);
+}
+
 STORE_TEST(only_the_lease_settles_and_only_once)
 {
-	static const enum record_state states[] = { RECORD_COMPLETED,
-		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN };
 	struct store_lease lease, wrong;
-	char key[24];
-	size_t i, j;
+	const char *key;
 
-	for (i = 0; i < COUNT(states); i++) {
-		snprintf(key, sizeof(key), "%zu", i);
+	for (size_t i = 0; i < COUNT(run_ends); i++) {
+		key = record_state_name(run_ends[i]);
 		lease = reserve(key);
 		wrong = lease;
 		wrong.token[5] = wrong.token[5] == '0' ? '1' : '0';
-		for (j = 0; j < COUNT(states); j++)
-			assert_int_equal(
-			    finish(&wrong, outcome(states[j])), RC_LOST);
+		assert_lost(&wrong);
 		wrong = lease;
 		wrong.id++;
-		assert_int_equal(finish(&wrong, outcome(states[i])), RC_LOST);
+		assert_lost(&wrong);
 		assert_int_equal(state_of(key), RECORD_IN_PROGRESS);
-		settle(&lease, states[i]);
-		for (j = 0; j < COUNT(states); j++)
-			assert_int_equal(
-			    finish(&lease, outcome(states[j])), RC_LOST);
-		assert_int_equal(state_of(key), states[i]);
+		settle(&lease, run_ends[i]);
+		assert_lost(&lease);
+		assert_int_equal(state_of(key), run_ends[i]);
 	}
 }
 
@@ -230,9 +212,8 @@ STORE_TEST(an_unsound_settlement_is_refused)
 		RECORD_IN_PROGRESS, RECORD_DEAD_LETTER, RECORD_EXPIRED };
 	struct store_lease lease = reserve("k");
 	struct store_outcome *s;
-	size_t i;
 
-	for (i = 0; i < COUNT(states); i++)
+	for (size_t i = 0; i < COUNT(states); i++)
 		assert_int_equal(
 		    finish(&lease, outcome(states[i])), RC_INVALID);
 	s = outcome(RECORD_COMPLETED);
@@ -255,12 +236,9 @@ STORE_TEST(bodies_come_back_byte_for_byte)
 		65536, 65537, 131071, 131072, 131073, 262144, 262145, 1000000,
 		16 * 1024 * 1024 };
 	struct store_lease lease;
-	char key[16];
-	size_t i;
 
-	for (i = 0; i < COUNT(lengths); i++) {
-		snprintf(key, sizeof(key), "%zu", lengths[i]);
-		lease = put_answer(key, lengths[i]);
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		lease = put_answer(textf("%zu", lengths[i]), lengths[i]);
 		if (!answer_is(lease.id, lengths[i]))
 			fail_msg("%zu bytes", lengths[i]);
 	}
@@ -305,7 +283,6 @@ look_gives(const char *key, size_t length)
 	struct store_inline_answer small;
 	struct record r;
 	bool is;
-	size_t i;
 
 	store_inline_answer_init(&small);
 	assert_int_equal(store_lookup(store, &rv.identity, &r, &small), RC_OK);
@@ -313,10 +290,7 @@ look_gives(const char *key, size_t length)
 	if (is) {
 		assert_int_equal(small.response.status, 201);
 		assert_int_equal(small.response.body_len, length);
-		for (i = 0; i < length; i++)
-			assert_int_equal(
-			    ((const unsigned char *)small.response.body)[i],
-			    byte_at(i));
+		assert_true(are_bytes(small.response.body, length));
 	} else {
 		assert_int_equal(small.body.len, 0);
 		assert_int_equal(small.response.fields.len, 0);
@@ -330,11 +304,10 @@ STORE_TEST(a_small_answer_comes_with_its_record)
 {
 	static const size_t lengths[] = { 0, 1, 2048, 2049 };
 	struct store_lease lease;
-	char key[16];
-	size_t i;
+	const char *key;
 
-	for (i = 0; i < COUNT(lengths); i++) {
-		snprintf(key, sizeof(key), "%zu", lengths[i]);
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		key = textf("%zu", lengths[i]);
 		lease = reserve(key);
 		assert_false(look_gives(key, 0));
 		answer_with(&lease, lengths[i]);
@@ -346,29 +319,16 @@ STORE_TEST(a_small_answer_comes_with_its_record)
 STORE_TEST(only_a_kept_answer_is_given)
 {
 	struct store_lease lease = reserve("k"), other = reserve("o");
-	struct store_outcome *s;
-	struct response r;
-	struct spool *body;
+	struct store_outcome *s = outcome(RECORD_COMPLETED);
 
-	response_init(&r);
-	assert_int_equal(
-	    store_answer(store, owner_of(lease.id), lease.id, &r, &body),
-	    RC_NOTFOUND);
-	s = outcome(RECORD_COMPLETED);
+	assert_int_equal(no_answer(lease.id), RC_NOTFOUND);
 	s->keep = false;
 	give_body(s, 5000);
 	assert_int_equal(finish(&lease, s), RC_OK);
-	assert_int_equal(
-	    store_answer(store, owner_of(lease.id), lease.id, &r, &body),
-	    RC_NOTFOUND);
-	assert_null(body);
+	assert_int_equal(no_answer(lease.id), RC_NOTFOUND);
 	settle(&other, RECORD_UNKNOWN);
-	assert_int_equal(
-	    store_answer(store, owner_of(other.id), other.id, &r, &body),
-	    RC_NOTFOUND);
-	assert_int_equal(store_answer(store, owner_of(12345), 12345, &r, &body),
-	    RC_NOTFOUND);
-	response_free(&r);
+	assert_int_equal(no_answer(other.id), RC_NOTFOUND);
+	assert_int_equal(no_answer(12345), RC_NOTFOUND);
 	assert_int_equal(count_of(BODIES), 0);
 }
 
@@ -380,18 +340,14 @@ STORE_TEST(past_its_retention_a_key_is_new)
 		RECORD_FAILED_RETRYABLE };
 	struct store_reservation r;
 	struct store_lease first, second;
-	struct store_outcome *s;
-	struct response answer;
-	struct spool *body;
-	size_t i;
 
-	for (i = 0; i < COUNT(states); i++) {
+	for (size_t i = 0; i < COUNT(states); i++) {
 		r = reservation(record_state_name(states[i]));
 		first = reserve_as(&r);
-		s = outcome(states[i]);
 		if (states[i] == RECORD_COMPLETED)
-			give_body(s, 3000);
-		assert_int_equal(finish_for(&first, 0, s), RC_OK);
+			answer_for(&first, 3000, 0);
+		else
+			settle_for(&first, states[i], 0);
 
 		/* whatever it was, and however it was compared */
 		r.fingerprint[7] ^= 1;
@@ -401,11 +357,7 @@ STORE_TEST(past_its_retention_a_key_is_new)
 		assert_true(second.id > first.id);
 		assert_string_not_equal(second.downstream, first.downstream);
 		assert_string_equal(second.recovery_point, "started");
-		response_init(&answer);
-		assert_int_equal(store_answer(store, owner_of(first.id),
-				     first.id, &answer, &body),
-		    RC_NOTFOUND);
-		response_free(&answer);
+		assert_int_equal(no_answer(first.id), RC_NOTFOUND);
 	}
 	assert_int_equal(count_of(BODIES), 0);
 	assert_int_equal(count_of(KEYS), 2);
@@ -413,21 +365,13 @@ STORE_TEST(past_its_retention_a_key_is_new)
 
 STORE_TEST(reaping_is_bounded_and_oldest_first)
 {
-	struct store_outcome *s;
 	struct store_lease lease;
-	char key[16];
-	int i;
 
-	for (i = 0; i < 250; i++) {
-		snprintf(key, sizeof(key), "%03d", i);
-		lease = reserve(key);
-		s = outcome(RECORD_COMPLETED);
-		if (i < 10)
-			give_body(s, 4000);
-		/* the later ones end first */
-		assert_int_equal(
-		    finish_for(&lease, i < 240 ? 0 : HOUR, s), RC_OK);
+	for (int i = 0; i < 250; i++) {
+		lease = reserve(textf("%03d", i));
+		answer_for(&lease, i < 10 ? 4000 : 0, i < 240 ? 0 : HOUR);
 	}
+	/* the later ones end first */
 	set_range(K_EXPIRES_AT, 0, 239, 999, -1);
 	assert_int_equal(expire(7), 7);
 	assert_int_equal(state_of("233"), RECORD_NONE);
@@ -445,17 +389,11 @@ STORE_TEST(reaping_is_bounded_and_oldest_first)
 static void
 give_three_bodies(void)
 {
-	struct store_outcome *s;
 	struct store_lease lease;
-	char key[16];
-	int i;
 
-	for (i = 0; i < 3; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		lease = reserve(key);
-		s = outcome(RECORD_COMPLETED);
-		give_body(s, 1024 * 1024);
-		assert_int_equal(finish_for(&lease, 0, s), RC_OK);
+	for (int i = 0; i < 3; i++) {
+		lease = reserve(textf("%d", i));
+		answer_for(&lease, 1024 * 1024, 0);
 	}
 }
 
@@ -517,13 +455,12 @@ STORE_TEST(store_time_never_goes_back)
 STORE_TEST(store_time_is_written_at_a_sweep)
 {
 	struct store_options o = options();
-	char err[256];
 	int64_t now;
 
 	store_close(store);
 	add_to(NULL, C_LAST, -40000);
 	o.create = false; /* a daemon writes it at its start, too */
-	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
+	store = open_with(o);
 	now = store_now(store);
 	assert_int_equal(sweep(store), 0);
 	assert_true(value_of(NULL, C_LAST) >= now);
@@ -656,7 +593,6 @@ STORE_TEST(lists_are_filtered)
 	struct store_lease z = reserve("z"), b = reserve("b");
 	struct store_reservation r;
 	char keys[200];
-	size_t i;
 
 	settle(&b, RECORD_COMPLETED);
 	settle(&z, RECORD_UNKNOWN);
@@ -669,7 +605,7 @@ STORE_TEST(lists_are_filtered)
 	reserve_as(&r);
 	add_to("a", K_CREATED_AT, -3700000);
 	hour_ago = store_wall(store, store_now(store)) - HOUR;
-	for (i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		filter = rows[i].filter;
 		filter.from *= hour_ago;
 		filter.to *= hour_ago;
@@ -727,18 +663,14 @@ STORE_TEST(long_lists_come_in_pages)
 	struct store_filter f = { 0 };
 	struct store_cursor *c;
 	struct record row;
-	char keys[2000], key[16];
+	char keys[2000];
 	int64_t last = 0;
-	int i, n;
 
-	for (i = 0; i < 130; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		reserve(key);
-	}
+	reserve_many("", 130);
 	assert_int_equal(listed(&f, keys, sizeof(keys)), 130);
 	/* while one is read, others write */
 	assert_int_equal(store_list(store, &f, &c), RC_OK);
-	for (n = 0; store_list_next(c, &row) == RC_OK; n++) {
+	for (int n = 0; store_list_next(c, &row) == RC_OK; n++) {
 		assert_true(row.id > last);
 		last = row.id;
 		record_free(&row);
@@ -769,8 +701,7 @@ make_kind(const struct kind *k, const char *key)
 
 	if (k->request) {
 		r.reconcile_delay = HOUR;
-		r.environment = "A=B";
-		r.environment_len = 4;
+		give_request(&r, NULL, 0);
 	}
 	lease = reserve_as(&r);
 	if (k->state == RECORD_IN_PROGRESS)
@@ -787,17 +718,13 @@ static bool
 is_of_kind(const struct store_listed *l, const struct kind *k)
 {
 	const struct response *r = &l->answer.response;
-	const unsigned char *body = r->body;
-	bool same;
 
-	same = l->key.state == k->state && l->key.kept == k->keep &&
+	return l->key.state == k->state && l->key.kept == k->keep &&
 	    l->answer.is == k->small && l->request == k->request &&
-	    l->output == k->output;
-	if (k->small)
-		same = same && r->status == 201 && r->body_len == k->length;
-	for (size_t i = 0; same && k->small && i < k->length; i++)
-		same = body[i] == byte_at(i);
-	return same;
+	    l->output == k->output &&
+	    (!k->small ||
+		(r->status == 201 && r->body_len == k->length &&
+		    are_bytes(r->body, k->length)));
 }
 
 STORE_TEST(a_list_of_all_has_what_belongs_to_each_key)
@@ -820,13 +747,10 @@ STORE_TEST(a_list_of_all_has_what_belongs_to_each_key)
 	struct store_cursor *c;
 	struct store_listed l;
 	int64_t id[140];
-	char key[16];
 	size_t n;
 
-	for (n = 0; n < COUNT(id); n++) {
-		snprintf(key, sizeof(key), "%zu", n);
-		id[n] = make_kind(&kinds[n % COUNT(kinds)], key);
-	}
+	for (n = 0; n < COUNT(id); n++)
+		id[n] = make_kind(&kinds[n % COUNT(kinds)], textf("%zu", n));
 	assert_int_equal(store_list_all(store, &c), RC_OK);
 	for (n = 0; store_list_all_next(c, &l) == RC_OK; n++) {
 		assert_true(n < COUNT(id));
@@ -849,12 +773,9 @@ STORE_TEST(bad_rows_do_not_end_a_list)
 {
 	static const char *const bad[] = { "2", "63", "64", "129" };
 	struct store_filter f = { 0 };
-	char keys[2000], key[16];
+	char keys[2000];
 
-	for (int i = 0; i < 130; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		reserve(key);
-	}
+	reserve_many("", 130);
 	for (size_t i = 0; i < COUNT(bad); i++)
 		set_value(bad[i], K_ATTEMPT, -1);
 	assert_int_equal(listed(&f, keys, sizeof(keys)), 126);
@@ -897,9 +818,9 @@ STORE_TEST(doctor_finds)
 		"log", "file" };
 	struct store_lease lease = reserve("k");
 	struct store_finding few[2];
-	size_t i, n;
+	size_t n;
 
-	for (i = 0; i < COUNT(names); i++)
+	for (size_t i = 0; i < COUNT(names); i++)
 		if (doctor_says(names[i]) != '+')
 			fail_msg("%s", names[i]);
 	assert_int_equal(store_doctor(store, NULL, few, 2, &n), RC_OK);
@@ -954,8 +875,7 @@ STORE_TEST(the_secret_stays)
 	other = open_store();
 	assert_memory_equal(secret, store_secret(other), sizeof(secret));
 	store_close(other);
-	store_close(store);
-	store = open_store();
+	reopen();
 	assert_memory_equal(secret, store_secret(store), sizeof(secret));
 }
 
@@ -963,14 +883,11 @@ STORE_TEST(the_secret_stays)
 STORE_TEST(who_only_looks_writes_nothing)
 {
 	struct store_options o = options();
-	struct store *other;
-	char err[256];
 
 	reserve("k");
 	set_value(NULL, C_LAST, 5);
 	o.create = false;
-	assert_int_equal(store_open(&other, &o, err, sizeof(err)), RC_OK);
-	store_close(other);
+	store_close(open_with(o));
 	assert_int_equal(value_of(NULL, C_LAST), 5);
 }
 

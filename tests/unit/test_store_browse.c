@@ -83,12 +83,8 @@ STORE_TEST(a_list_says_how_many_more)
 {
 	struct store_browse b = { .filter.state = RECORD_IN_PROGRESS };
 	struct store_found found;
-	char key[16];
 
-	for (int i = 0; i < MANY; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		reserve(key);
-	}
+	reserve_many("", MANY);
 	assert_int_equal(store_browse(store, &b, &found), RC_OK);
 	assert_int_equal(found.n, STORE_BROWSE_ROWS);
 	assert_int_equal(found.count, MANY);
@@ -146,12 +142,8 @@ STORE_TEST(a_time_is_found_by_numbers)
 	const int64_t now = store_wall(store, store_now(store)), minute = 60000;
 	struct store_browse b = { .oldest = false };
 	struct store_found found;
-	char key[16];
 
-	for (int i = 0; i < 200; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		reserve(key);
-	}
+	reserve_many("", 200);
 	set_range(K_CREATED_AT, 0, 199, now - 199 * minute, minute);
 	b.filter.from = now - 99 * minute;
 	assert_int_equal(follow(b), 100);
@@ -188,12 +180,8 @@ STORE_TEST(every_key_is_looked_at_for_a_time)
 	const int64_t now = store_wall(store, store_now(store)), hour = 3600000;
 	const struct store_filter young = { .from = now - hour },
 				  old = { .to = now - hour };
-	char key[16];
 
-	for (int i = 0; i < 900; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		reserve(key);
-	}
+	reserve_many("", 900);
 	for (int i = 0; i < 2; i++) {
 		set_range(K_CREATED_AT, 0, 899,
 		    now - (i == 0 ? 2 * hour : hour / 2), 0);

@@ -17,97 +17,6 @@ caller_of(const char *scope)
 }
 
 static enum decision
-try_reserve(struct store *s, const char *scope, const char *key,
-    unsigned max_active, struct store_lease *lease)
-{
-	struct store_reservation r = reservation(key);
-	struct store_lease unused;
-	enum decision d = DECIDE_GONE;
-	struct record found;
-
-	r.identity.scope = scope;
-	r.caller = caller_of(scope);
-	r.max_active = max_active;
-	assert_int_equal(
-	    store_reserve(s, &r, lease != NULL ? lease : &unused, &d, &found),
-	    RC_OK);
-	if (d == DECIDE_CROWDED)
-		assert_true(
-		    found.id == 0 || found.state == RECORD_FAILED_RETRYABLE);
-	record_free(&found);
-	return d;
-}
-
-STORE_TEST(key_above_the_limit_of_its_caller_does_not_run)
-{
-	struct store_lease lease;
-
-	assert_int_equal(try_reserve(store, "ann", "a", 2, &lease), DECIDE_RUN);
-	assert_int_equal(try_reserve(store, "ann", "b", 2, NULL), DECIDE_RUN);
-	assert_int_equal(
-	    try_reserve(store, "ann", "c", 2, NULL), DECIDE_CROWDED);
-	/* what is there already is answered as ever */
-	assert_int_equal(try_reserve(store, "ann", "a", 2, NULL), DECIDE_BUSY);
-	/* another caller, another limit, none */
-	assert_int_equal(try_reserve(store, "bob", "c", 2, NULL), DECIDE_RUN);
-	assert_int_equal(try_reserve(store, "ann", "d", 3, NULL), DECIDE_RUN);
-	assert_int_equal(try_reserve(store, "ann", "e", 0, NULL), DECIDE_RUN);
-	assert_true(row_is("c", RECORD_IN_PROGRESS));
-
-	settle(&lease, RECORD_COMPLETED);
-	assert_int_equal(try_reserve(store, "ann", "c", 4, NULL), DECIDE_RUN);
-	assert_int_equal(
-	    try_reserve(store, "ann", "f", 4, NULL), DECIDE_CROWDED);
-}
-
-STORE_TEST(only_keys_in_progress_count)
-{
-	static const enum record_state states[] = { RECORD_COMPLETED,
-		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN };
-	struct store_lease lease;
-	char key[8];
-
-	for (size_t i = 0; i < COUNT(states); i++) {
-		(void)snprintf(key, sizeof(key), "%zu", i);
-		assert_int_equal(
-		    try_reserve(store, "ann", key, 1, &lease), DECIDE_RUN);
-		settle(&lease, states[i]);
-	}
-	/* Answered by the handler itself, and not sealed yet. */
-	assert_int_equal(
-	    try_reserve(store, "ann", "own", 1, &lease), DECIDE_RUN);
-	respond(&lease, NULL, 0);
-	assert_int_equal(
-	    try_reserve(store, "ann", "last", 1, NULL), DECIDE_RUN);
-}
-
-STORE_TEST(nothing_above_the_limit_is_accepted)
-{
-	struct store_reservation r = reservation("job");
-	struct store_ticket ticket;
-	struct record found;
-	enum decision d;
-
-	r.caller = caller_of("alice");
-	r.max_active = 1;
-	r.environment = "A=B";
-	r.environment_len = 4;
-	assert_int_equal(try_reserve(store, "alice", "a", 0, NULL), DECIDE_RUN);
-	assert_int_equal(
-	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
-	assert_int_equal(d, DECIDE_CROWDED);
-	record_free(&found);
-	assert_int_equal(count_of(REQUESTS), 0);
-	r.max_active = 2;
-	assert_int_equal(
-	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
-	assert_int_equal(d, DECIDE_RUN);
-	record_free(&found);
-	/* It waits, and is not in progress. */
-	assert_int_equal(try_reserve(store, "alice", "b", 2, NULL), DECIDE_RUN);
-}
-
-static enum decision
 try_new(const struct store_reservation *r)
 {
 	struct store_lease lease;
@@ -115,8 +24,109 @@ try_new(const struct store_reservation *r)
 	enum decision d = DECIDE_GONE;
 
 	assert_int_equal(store_reserve(store, r, &lease, &d, &found), RC_OK);
+	if (d == DECIDE_CROWDED)
+		assert_true(
+		    found.id == 0 || found.state == RECORD_FAILED_RETRYABLE);
 	record_free(&found);
 	return d;
+}
+
+static struct store_reservation
+limited(const char *scope, const char *key, unsigned max_active)
+{
+	struct store_reservation r = reservation(key);
+
+	r.identity.scope = scope;
+	r.caller = caller_of(scope);
+	r.max_active = max_active;
+	return r;
+}
+
+static void
+assert_within(const char *scope, const char *key, unsigned max_active,
+    enum decision wanted)
+{
+	struct store_reservation r = limited(scope, key, max_active);
+
+	assert_int_equal(try_new(&r), wanted);
+}
+
+/* Its request has 24 bytes. */
+static struct store_reservation
+kept_within(const char *key, uint64_t max_kept)
+{
+	struct store_reservation r = reservation(key);
+
+	give_request(&r, "12345678901234567890", 20);
+	r.reconcile_delay = 1;
+	r.max_kept = max_kept;
+	return r;
+}
+
+/* What becomes of a job. */
+static enum decision
+accept_it(const struct store_reservation *r)
+{
+	enum decision d = DECIDE_GONE;
+	struct store_ticket ticket;
+	struct record found;
+
+	assert_int_equal(
+	    store_accept(store, r, 10, &ticket, &d, &found), RC_OK);
+	assert_false(d == DECIDE_RUN && ticket.full);
+	record_free(&found);
+	return d;
+}
+
+STORE_TEST(key_above_the_limit_of_its_caller_does_not_run)
+{
+	struct store_reservation r = limited("ann", "a", 2);
+	struct store_lease lease = reserve_as(&r);
+
+	assert_within("ann", "b", 2, DECIDE_RUN);
+	assert_within("ann", "c", 2, DECIDE_CROWDED);
+	/* what is there already is answered as ever */
+	assert_within("ann", "a", 2, DECIDE_BUSY);
+	/* another caller, another limit, none */
+	assert_within("bob", "c", 2, DECIDE_RUN);
+	assert_within("ann", "d", 3, DECIDE_RUN);
+	assert_within("ann", "e", 0, DECIDE_RUN);
+	assert_true(row_is("c", RECORD_IN_PROGRESS));
+
+	settle(&lease, RECORD_COMPLETED);
+	assert_within("ann", "c", 4, DECIDE_RUN);
+	assert_within("ann", "f", 4, DECIDE_CROWDED);
+}
+
+STORE_TEST(only_keys_in_progress_count)
+{
+	struct store_reservation r;
+	struct store_lease lease;
+
+	for (size_t i = 0; i < COUNT(run_ends); i++) {
+		r = limited("ann", record_state_name(run_ends[i]), 1);
+		lease = reserve_as(&r);
+		settle(&lease, run_ends[i]);
+	}
+	/* Answered by the handler itself, and not sealed yet. */
+	r = limited("ann", "own", 1);
+	lease = reserve_as(&r);
+	respond(&lease, NULL, 0);
+	assert_within("ann", "last", 1, DECIDE_RUN);
+}
+
+STORE_TEST(nothing_above_the_limit_is_accepted)
+{
+	struct store_reservation r = limited("alice", "job", 1);
+
+	give_request(&r, NULL, 0);
+	assert_within("alice", "a", 0, DECIDE_RUN);
+	assert_int_equal(accept_it(&r), DECIDE_CROWDED);
+	assert_int_equal(count_of(REQUESTS), 0);
+	r.max_active = 2;
+	assert_int_equal(accept_it(&r), DECIDE_RUN);
+	/* It waits, and is not in progress. */
+	assert_within("alice", "b", 2, DECIDE_RUN);
 }
 
 STORE_TEST(new_key_of_a_caller_with_many_open_outcomes_does_not_run)
@@ -160,35 +170,20 @@ kept(void)
 
 STORE_TEST(request_above_max_kept_is_not_begun)
 {
-	struct store_reservation r = reservation("a");
-	struct store_ticket ticket;
-	struct store_lease lease;
-	struct record found;
-	enum decision d;
+	struct store_reservation r = kept_within("a", 50);
+	struct store_lease lease = reserve_as(&r);
 
-	r.environment = "A=B";
-	r.environment_len = 4;
-	r.body = "12345678901234567890";
-	r.body_len = 20;
-	r.reconcile_delay = 1;
-	r.max_kept = 50;
-	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_OK);
-	assert_int_equal(d, DECIDE_RUN);
 	assert_int_equal(kept(), 24);
 	/* Of another caller: one alone may fill half. */
 	r.identity.key = "b";
 	assert_int_equal(try_new(&r), DECIDE_NO_ROOM);
 	r.caller += INT64_C(1) << CALLER_ROUTE_BITS;
-	assert_int_equal(
-	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
-	assert_int_equal(d, DECIDE_RUN);
+	assert_int_equal(accept_it(&r), DECIDE_RUN);
 	assert_int_equal(kept(), 48);
 	r.identity.key = "c";
 	r.caller += INT64_C(1) << CALLER_ROUTE_BITS;
 	assert_int_equal(try_new(&r), DECIDE_NO_ROOM);
-	assert_int_equal(
-	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
-	assert_int_equal(d, DECIDE_NO_ROOM);
+	assert_int_equal(accept_it(&r), DECIDE_NO_ROOM);
 	assert_int_equal(kept(), 48);
 	/* what keeps nothing is not held up */
 	reserve("d");
@@ -202,27 +197,16 @@ STORE_TEST(request_above_max_kept_is_not_begun)
 STORE_TEST(a_planted_count_of_kept_bytes_holds_up_no_outcome)
 {
 	static const int64_t planted[] = { INT64_MIN, -1, INT64_MAX };
-	struct store_reservation r = reservation("a");
+	struct store_reservation r = kept_within("a", 50);
 	struct store_lease lease;
-	struct record found;
-	enum decision d;
 
-	r.environment = "A=B";
-	r.environment_len = 4;
-	r.body = "12345678901234567890";
-	r.body_len = 20;
-	r.reconcile_delay = 1;
-	r.max_kept = 50;
 	for (size_t i = 0; i < COUNT(planted); i++) {
-		assert_int_equal(
-		    store_reserve(store, &r, &lease, &d, &found), RC_OK);
-		assert_int_equal(d, DECIDE_RUN);
+		lease = reserve_as(&r);
 		set_value(NULL, M_KEPT_BYTES, planted[i]);
 		settle(&lease, RECORD_COMPLETED);
 		assert_true(kept_bytes() >= 0);
 		/* A start counts them anew. */
-		store_close(store);
-		store = open_store();
+		reopen();
 		assert_int_equal(kept(), 0);
 		delete_all(KEYS);
 	}
@@ -232,29 +216,17 @@ STORE_TEST(a_planted_count_of_kept_bytes_holds_up_no_outcome)
 STORE_TEST(request_may_take_the_place_of_the_same_keys)
 {
 	struct store_reservation r = reservation("a");
-	struct store_outcome *s;
-	struct store_ticket ticket;
+	struct store_outcome *s = outcome(RECORD_FAILED_RETRYABLE);
 	struct store_lease lease;
-	struct record job;
-	struct record found;
-	enum decision d;
 
-	r.environment = "A=B";
-	r.environment_len = 4;
+	give_request(&r, NULL, 0);
 	r.max_kept = 6;
-	assert_int_equal(
-	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
-	assert_int_equal(store_job_next(store, &job), RC_OK);
-	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
-	record_free(&job);
-	s = outcome(RECORD_FAILED_RETRYABLE);
+	assert_int_equal(accept_it(&r), DECIDE_RUN);
+	assert_int_equal(start_next(&r, &lease), RC_OK);
 	s->requeue = -1;
 	assert_int_equal(finish(&lease, s), RC_OK);
 	assert_int_equal(kept(), 4);
-	assert_int_equal(
-	    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
-	assert_int_equal(d, DECIDE_RUN);
-	assert_false(ticket.full);
+	assert_int_equal(accept_it(&r), DECIDE_RUN);
 	assert_int_equal(kept(), 4);
 }
 
@@ -270,18 +242,10 @@ static void *
 keep_one(void *arg)
 {
 	const intptr_t me = (intptr_t)arg;
-	struct store_reservation r;
-	char key[24];
+	struct store_reservation r =
+	    kept_within(textf("%d", (int)me), ROOM_FOR * 24);
 
-	(void)snprintf(key, sizeof(key), "%d", (int)me);
-	r = reservation(key);
 	r.caller = (int64_t)(me + 1) << CALLER_ROUTE_BITS;
-	r.environment = "A=B";
-	r.environment_len = 4;
-	r.body = "12345678901234567890";
-	r.body_len = 20;
-	r.reconcile_delay = 1;
-	r.max_kept = (uint64_t)ROOM_FOR * 24;
 	(void)pthread_barrier_wait(&together);
 	return (void *)(intptr_t)(try_new(&r) == DECIDE_RUN);
 }

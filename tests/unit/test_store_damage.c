@@ -92,23 +92,6 @@ damage_row(int64_t id, enum damage damage)
 	close(fd);
 }
 
-static void
-complete_many(const char *prefix, int n)
-{
-	struct store_outcome *o;
-	struct store_lease lease;
-	char key[32];
-
-	for (int i = 0; i < n; i++) {
-		snprintf(key, sizeof(key), "%s%d", prefix, i);
-		lease = reserve(key);
-		o = outcome(RECORD_COMPLETED);
-		if (prefix[0] == 'v') /* it needs overflow pages */
-			give_body(o, 2000);
-		assert_int_equal(finish(&lease, o), RC_OK);
-	}
-}
-
 /* Forty keys of which the eleventh cannot be read, and a lease of a dead
  * process. */
 static void
@@ -117,9 +100,10 @@ begin_with(enum damage damage)
 	first += 10000; /* a process logs a number once */
 	set_value(NULL, M_LAST_ID, first);
 	set_value(NULL, M_RECENT, first);
-	complete_many("a", 10);
-	complete_many("victim", 1);
-	complete_many("b", 30);
+	complete_many("a", 10, HOUR);
+	/* it needs overflow pages */
+	put_answer("victim0", 2000);
+	complete_many("b", 30, HOUR);
 	reserve("lost");
 	lose_owner("lost");
 	pass_retention("b28");
@@ -157,25 +141,6 @@ static bool
 is_damage(enum rc rc)
 {
 	return rc == RC_CORRUPT || rc == RC_IO;
-}
-
-static int64_t
-bad_rows(void)
-{
-	static const char name[] = "\noncewrap_bad_rows_total ";
-	struct metrics_gauges none;
-	struct buf text;
-	const char *at;
-	int64_t n;
-
-	memset(&none, 0xff, sizeof(none));
-	buf_init(&text, LIMIT_METRICS);
-	assert_int_equal(metrics_text(&none, false, &text), RC_OK);
-	at = strstr(text.data, name);
-	assert_non_null(at);
-	n = strtoll(at + strlen(name), NULL, 10);
-	buf_free(&text);
-	return n;
 }
 
 /* Returns the number of new keys before the first one that is refused. */
@@ -238,7 +203,7 @@ STORE_TEST(once_it_is_mended_all_keys_are_found)
 			continue;
 		assert_int_equal(state_of("lost"), RECORD_UNKNOWN);
 		delete_all_but(RECORD_COMPLETED);
-		complete_many("n", MANY);
+		complete_many("n", MANY, HOUR);
 		all = count_of(KEYS);
 		assert_in_range(recent_keys(), 64, 127);
 		assert_int_equal(listed_by_age() + recent_keys(), all);
@@ -262,9 +227,9 @@ STORE_TEST(rows_in_a_bad_shape_are_listed)
 	};
 
 	for (size_t i = 0; i < COUNT(shapes); i++) {
-		complete_many("v", 1);
+		put_answer("v0", 2000);
 		spoil_all("v0", shapes[i]);
-		complete_many("n", MANY);
+		complete_many("n", MANY, HOUR);
 		assert_int_equal(value_of("v0", K_LISTED), 1);
 		delete_all(KEYS);
 	}
@@ -287,14 +252,13 @@ STORE_TEST(a_failing_write_makes_no_row_bad)
 	struct store_lease lease;
 	struct record found;
 	enum decision d;
-	char err[256];
 	int64_t before;
 
-	complete_many("a", 1);
+	complete_many("a", 1, HOUR);
 	store_close(store);
 	refuse_writes();
 	o.create = false;
-	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
+	store = open_with(o);
 	before = bad_rows();
 	assert_int_equal(
 	    store_reserve(store, &r, &lease, &d, &found), RC_READONLY);
@@ -302,7 +266,7 @@ STORE_TEST(a_failing_write_makes_no_row_bad)
 	store_close(store);
 	vfs_repair();
 	store = open_store();
-	complete_many("b", 1);
+	complete_many("b", 1, HOUR);
 }
 
 /* Permissions alone do not show it: the store is opened, and refuses writes. */

@@ -118,14 +118,12 @@ DIR_TEST(without_the_lock_file_no_owner_is_settled)
 {
 	struct store_change changes[4];
 	struct store_lease lease;
-	char lock[128];
 	pid_t pid;
 	int n;
 
 	pid = child_with_leases('a', 1, &lease);
 	store = open_store();
-	snprintf(lock, sizeof(lock), "%s-lock", file);
-	assert_int_equal(unlink(lock), 0);
+	assert_int_equal(unlink(textf("%s-lock", file)), 0);
 	kill_and_wait(pid);
 	assert_int_equal(store_recover(store, 4, changes, &n), RC_REPLACED);
 	assert_int_equal(n, 0);
@@ -157,18 +155,14 @@ DIR_TEST(by_a_link_to_its_folder_the_database_is_the_database)
 
 STORE_TEST(a_reservation_gives_up_in_time)
 {
-	struct store_reservation r = reservation("k");
 	sqlite3 *other = raw_open(file);
-	struct store_lease lease;
-	struct record found;
-	enum decision d;
 	int64_t begin;
 
 	reserve("before");
 	raw_run(other, "BEGIN IMMEDIATE");
 	begin = clock_mono();
 	/* It ends while the other has the lock: main()'s alarm, if not. */
-	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_BUSY);
+	assert_int_equal(reserve_fails("k"), RC_BUSY);
 	assert_true(clock_mono() - begin >= PATIENCE);
 	/* reading goes on */
 	assert_int_equal(state_of("k"), RECORD_NONE);
@@ -218,8 +212,7 @@ STORE_TEST(a_settlement_is_tried_once_more_at_the_end)
 	raw_run(other, "BEGIN IMMEDIATE");
 	assert_int_equal(finish(&a, outcome(RECORD_COMPLETED)), RC_PENDING);
 	raw_run(other, "ROLLBACK");
-	store_close(store);
-	store = open_store();
+	reopen();
 	assert_int_equal(state_of("a"), RECORD_COMPLETED);
 
 	raw_run(other, "BEGIN IMMEDIATE");
@@ -237,30 +230,17 @@ static long
 wal_size(void)
 {
 	struct stat st;
-	char name[128];
 
-	snprintf(name, sizeof(name), "%s-wal", file);
-	return stat(name, &st) == 0 ? (long)st.st_size : 0;
+	return stat(textf("%s-wal", file), &st) == 0 ? (long)st.st_size : 0;
 }
-
-struct neighbour {
-	pthread_t thread;
-	const char *key; /* to reserve, or */
-	const struct store_lease *lease;
-	struct store_outcome *outcome;
-	enum rc rc;
-};
 
 /* Without a reader that does not end, the log is reset again and again. */
 STORE_TEST(the_log_does_not_grow)
 {
 	struct store_lease lease;
-	char key[16];
-	int i;
 
-	for (i = 0; i < 400; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		lease = put_answer(key, 50000);
+	for (int i = 0; i < 400; i++) {
+		lease = put_answer(textf("%d", i), 50000);
 		if (i % 10 == 0)
 			assert_true(answer_is(lease.id, 50000));
 	}
@@ -326,9 +306,8 @@ DIR_TEST(what_is_not_ours_is_refused_and_left_alone)
 		    "PRAGMA user_version = " TEXT_OF(QUERIES_VERSION) "'",
 		    RC_CORRUPT },
 	};
-	size_t i;
 
-	for (i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		empty_dir();
 		shell(rows[i].make);
 		shell("cksum < $f > $f.before");
@@ -340,13 +319,11 @@ DIR_TEST(what_is_not_ours_is_refused_and_left_alone)
 
 DIR_TEST(files_that_cannot_be_opened)
 {
-	char name[128];
+	const char *name = textf("%s/none", dir);
 
-	snprintf(name, sizeof(name), "%s/none", dir);
 	assert_int_equal(open_fails(name, false), RC_NOTFOUND);
 	assert_int_equal(access(name, F_OK), -1);
-	snprintf(name, sizeof(name), "%s/none/db", dir);
-	assert_int_equal(open_fails(name, true), RC_IO);
+	assert_int_equal(open_fails(textf("%s/db", name), true), RC_IO);
 	assert_int_equal(open_fails(dir, true), RC_IO);
 	shell(": > $f");
 	assert_int_equal(open_fails(file, false), RC_CORRUPT);
@@ -360,20 +337,17 @@ DIR_TEST(files_have_the_mode_asked_for)
 	static const char *const suffixes[] = { "", "-wal", "-shm", "-lock" };
 	static const mode_t modes[] = { 0600, 0660 }, masks[] = { 0, 077 };
 	struct store_options o = options();
-	char err[256], name[128];
 	struct stat st;
-	size_t i, j;
 	mode_t old;
 
-	for (i = 0; i < COUNT(modes); i++) {
+	for (size_t i = 0; i < COUNT(modes); i++) {
 		o.mode = modes[i];
 		old = umask(masks[i]);
-		assert_int_equal(
-		    store_open(&store, &o, err, sizeof(err)), RC_OK);
+		store = open_with(o);
 		umask(old);
-		for (j = 0; j < COUNT(suffixes); j++) {
-			snprintf(name, sizeof(name), "%s%s", file, suffixes[j]);
-			assert_int_equal(stat(name, &st), 0);
+		for (size_t j = 0; j < COUNT(suffixes); j++) {
+			assert_int_equal(
+			    stat(textf("%s%s", file, suffixes[j]), &st), 0);
 			/* what can open the lock file can lock it */
 			assert_int_equal(
 			    st.st_mode & 07777, j == 3 ? 0600 : modes[i]);

@@ -17,12 +17,7 @@ static const char *const suffixes[] = { "", "-wal", "-shm", "-lock" };
 static const char *
 beside(const char *suffix)
 {
-	static char name[2][sizeof(file) + 32];
-	static int turn;
-
-	turn = 1 - turn;
-	snprintf(name[turn], sizeof(name[turn]), "%s%s", file, suffix);
-	return name[turn];
+	return textf("%s%s", file, suffix);
 }
 
 static void
@@ -77,7 +72,10 @@ look_for(const char *key)
 
 /* --- opening ------------------------------------------------------------- */
 
-DIR_TEST(a_file_that_is_a_symbolic_link_is_refused)
+/* Each of the files in turn is another one by a link. */
+static void
+assert_refused_as_link(
+    int (*make_link)(const char *, const char *), const char *text)
 {
 	static const char *const names[] = { "", "-wal", "-shm", "-lock",
 		"-journal" };
@@ -91,30 +89,22 @@ DIR_TEST(a_file_that_is_a_symbolic_link_is_refused)
 			(void)unlink(beside(names[i]));
 		}
 		assert_int_equal(
-		    symlink(beside("-other"), beside(names[i])), 0);
-		assert_true(is_refused("symbolic link"));
+		    make_link(beside("-other"), beside(names[i])), 0);
+		assert_true(is_refused(text));
 		assert_true(holds(beside("-other"), "precious"));
 		assert_int_equal(stat(beside("-other"), &st), 0);
 		assert_int_equal(st.st_mode & 07777, 0600);
 	}
 }
 
+DIR_TEST(a_file_that_is_a_symbolic_link_is_refused)
+{
+	assert_refused_as_link(symlink, "symbolic link");
+}
+
 DIR_TEST(a_file_with_a_second_name_is_refused)
 {
-	static const char *const names[] = { "", "-wal", "-shm", "-lock",
-		"-journal" };
-
-	for (size_t i = 0; i < COUNT(names); i++) {
-		empty_dir();
-		make(beside("-other"), "precious");
-		if (i > 0) {
-			store_close(open_store());
-			(void)unlink(beside(names[i]));
-		}
-		assert_int_equal(link(beside("-other"), beside(names[i])), 0);
-		assert_true(is_refused("names (hard links)"));
-		assert_true(holds(beside("-other"), "precious"));
-	}
+	assert_refused_as_link(link, "names (hard links)");
 }
 
 DIR_TEST(a_file_that_is_a_folder_or_a_pipe_is_refused)
@@ -231,14 +221,10 @@ STORE_TEST(a_change_after_a_long_rest_is_noticed)
 STORE_TEST(an_outcome_is_not_recorded_in_a_file_that_was_renamed)
 {
 	struct store_lease lease = reserve("k");
-	struct store_outcome *s = outcome(RECORD_COMPLETED);
-	struct store_finished done;
 	uint64_t generation = 0;
 
 	assert_int_equal(rename(file, beside("-aside")), 0);
-	assert_int_equal(
-	    store_finish(store, &lease, HOUR, &s, &done), RC_PENDING);
-	assert_null(s);
+	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_PENDING);
 	assert_int_equal(rename(beside("-aside"), file), 0);
 	while (look_for("k") != RC_OK || state_of("k") != RECORD_COMPLETED)
 		(void)store_wait(store, &generation, clock_mono() + 100);
@@ -278,21 +264,18 @@ STORE_TEST(a_copy_from_before_the_last_reservation_is_noticed)
 /* Each of them takes the newest key, and the number of a new key is higher. */
 STORE_TEST(deleting_keys_is_not_going_back)
 {
-	struct store_lease before = reserve("a"), after;
+	struct store_lease lease[4];
 
-	settle_for(&before, RECORD_COMPLETED, 0);
+	lease[0] = reserve("a");
+	settle_for(&lease[0], RECORD_COMPLETED, 0);
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
-	after = reserve("a");
-	assert_true(after.id > before.id);
-	settle(&after, RECORD_UNKNOWN);
-	assert_int_equal(store_forget(store, after.id, RECORD_NONE), RC_OK);
-	before = after;
-	after = reserve("a");
-	assert_true(after.id > before.id);
-	before = after;
+	lease[1] = put("a", RECORD_UNKNOWN);
+	assert_int_equal(store_forget(store, lease[1].id, RECORD_NONE), RC_OK);
+	lease[2] = reserve("a");
 	delete_all(KEYS);
-	after = reserve("a");
-	assert_true(after.id > before.id);
+	lease[3] = reserve("a");
+	for (int i = 1; i < 4; i++)
+		assert_true(lease[i].id > lease[i - 1].id);
 }
 
 STORE_TEST(an_empty_file_in_its_place_runs_nothing)
@@ -311,13 +294,10 @@ STORE_TEST(an_answer_belongs_to_its_key_and_not_to_a_number)
 		{ "alice", "/refunds", "done" },
 		{ "alice", "/payments", "other" },
 	};
-	struct store_lease lease = reserve("done");
-	struct store_outcome *s = outcome(RECORD_COMPLETED);
+	struct store_lease lease = put_answer("done", 5000);
 	struct response r;
 	struct spool *body;
 
-	give_body(s, 5000);
-	assert_int_equal(finish(&lease, s), RC_OK);
 	assert_true(answer_is(lease.id, 5000));
 	for (size_t i = 0; i < COUNT(others); i++) {
 		response_init(&r);

@@ -63,16 +63,12 @@ static struct store *
 open_host(const char *name)
 {
 	struct store_options o = options();
-	char folder[80], err[256] = "";
-	struct store *s;
+	const char *folder = textf("%s/%s", dir, name);
 
-	snprintf(folder, sizeof(folder), "%s/%s", dir, name);
 	(void)mkdir(folder, 0700);
 	setenv("STATE_DIRECTORY", folder, 1);
 	o.owner_timeout = OWNER_TIMEOUT;
-	if (store_open(&s, &o, err, sizeof(err)) != RC_OK)
-		fail_msg("%s", err);
-	return s;
+	return open_with(o);
 }
 
 /* --- what a host does ----------------------------------------------------- */
@@ -92,8 +88,7 @@ host_obey(struct host *h, char command)
 		r.on_crash = CONF_CRASH_RESUME;
 		r.attempt = &h->attempt;
 		r.reconcile_delay = 1;
-		r.environment = "A=1";
-		r.environment_len = sizeof("A=1");
+		give_request(&r, NULL, 0);
 		assert_int_equal(
 		    try_reserve_in(store, &r, &h->lease), DECIDE_RUN);
 		h->rc = store_attempt_begin(
@@ -317,7 +312,6 @@ CASE(of_another_boot_a_process_whose_lock_was_seen_is_gone)
 static void
 boot(struct host *a)
 {
-	char text[512];
 	int64_t past;
 
 	assert_int_equal(tell(a, 'r'), RC_OK);
@@ -329,9 +323,10 @@ boot(struct host *a)
 
 	past = a->attempt.lock ^ INT64_C(3) << 40;
 	set_value("k", K_ATTEMPT_LOCK, past);
-	snprintf(text, sizeof(text), "cd %s/a/*-attempts && mv %016llx %016llx",
-	    dir, (long long)a->attempt.lock, (long long)past);
-	assert_int_equal(system(text), 0);
+	assert_int_equal(
+	    system(textf("cd %s/a/*-attempts && mv %016llx %016llx", dir,
+		(long long)a->attempt.lock, (long long)past)),
+	    0);
 	store = open_host("a");
 }
 
@@ -462,27 +457,13 @@ CASE(without_a_server_a_record_is_left_empty)
 }
 
 static int
-setup_server(void **state)
-{
-	if (start_servers(state) != 0)
-		return -1;
-	setenv("ONCEWRAP_MODULES", ".", 0);
-	return setenv("TEST_DATABASE", control("make server"), 1);
-}
-
-static int
 teardown_hosts(void **state)
 {
-	char folder[80];
-
 	end_children();
 	(void)control("server thaw"); /* if the case has failed before */
 	store_close(store);
 	store = NULL;
-	for (const char *name = "ab"; *name != '\0'; name++) {
-		snprintf(folder, sizeof(folder), "rm -rf %s/%c", dir, *name);
-		(void)!system(folder);
-	}
+	(void)!system(textf("rm -rf %s/a %s/b", dir, dir));
 	return teardown(state);
 }
 

@@ -11,18 +11,18 @@
 #include "store_fixture.h"
 
 #define QUEUE 1000
+#define BODY  100 /* the length of each request's */
 
-static const char environment[] = "REQUEST_METHOD=POST\0PATH_INFO=/p";
-
+/* Its body lives until the next one. */
 static struct store_reservation
 job_for(const char *key)
 {
+	static unsigned char *body;
 	struct store_reservation r = reservation(key);
 
-	r.environment = environment;
-	r.environment_len = sizeof(environment);
-	r.body = "body";
-	r.body_len = 4;
+	free(body);
+	body = make_bytes(BODY);
+	give_request(&r, body, BODY);
 	return r;
 }
 
@@ -73,15 +73,6 @@ next_key(void)
 	return key;
 }
 
-static struct record
-next_job(void)
-{
-	struct record job;
-
-	assert_int_equal(store_job_next(store, &job), RC_OK);
-	return job;
-}
-
 /* Takes the next one up. */
 static struct store_lease
 start_job(void)
@@ -110,32 +101,23 @@ release_job(const struct store_lease *lease, int64_t requeue)
 static bool
 request_is_kept(int64_t id)
 {
-	struct spool *body;
-	struct buf text;
-	enum rc rc;
-	bool same;
+	const bool is = request_is(id, "A=B", 4, BODY);
 
-	buf_init(&text, 1000);
-	rc = store_request(store, owner_of(id), id, &text, &body);
-	same = rc == RC_OK && text.len == sizeof(environment) &&
-	    memcmp(text.data, environment, text.len) == 0 && body != NULL &&
-	    spool_length(body) == 4 &&
-	    memcmp(spool_bytes(body, &rc), "body", 4) == 0;
-	buf_free(&text);
-	spool_free(body);
-	assert_int_equal(count_of(REQUESTS), same);
-	return same;
+	assert_int_equal(count_of(REQUESTS), is);
+	return is;
 }
 
-static struct record
-status_of(const struct store_ticket *ticket)
+/* It lives until the next call. */
+static const struct record *
+status_at(const char *resource)
 {
-	struct record st;
+	static struct record st;
 
-	assert_int_equal(store_status(store, ticket->resource, &st), RC_OK);
+	record_free(&st);
+	assert_int_equal(store_status(store, resource, &st), RC_OK);
 	assert_string_equal(st.scope, "alice");
 	assert_string_equal(st.path, "/payments");
-	return st;
+	return &st;
 }
 
 /* --- accepting ----------------------------------------------------------- */
@@ -144,9 +126,8 @@ STORE_TEST(what_is_accepted_is_kept_and_waits)
 {
 	struct store_reservation r = job_for("k");
 	struct store_ticket ticket = accept_job("k"), second;
-	struct record record = find("k");
-	struct record st;
-	struct record job;
+	struct record record = find("k"), job;
+	const struct record *st;
 
 	assert_int_equal(record.state, RECORD_PENDING);
 	assert_int_equal(record.attempt, 0);
@@ -170,15 +151,14 @@ STORE_TEST(what_is_accepted_is_kept_and_waits)
 	assert_string_equal(job.key, "k");
 	assert_string_equal(job.resource, ticket.resource);
 	record_free(&job);
-	st = status_of(&ticket);
-	assert_int_equal(st.id, record.id);
-	assert_int_equal(st.state, RECORD_PENDING);
-	assert_int_equal(st.attempt, 0);
-	assert_true(st.queued && !st.kept && !st.unconfirmed);
-	assert_string_equal(st.recovery_point, "started");
-	assert_int_equal(st.expires_at, record.expires_at);
-	assert_in_range(st.created_at, clock_wall() - 60000, clock_wall());
-	record_free(&st);
+	st = status_at(ticket.resource);
+	assert_int_equal(st->id, record.id);
+	assert_int_equal(st->state, RECORD_PENDING);
+	assert_int_equal(st->attempt, 0);
+	assert_true(st->queued && !st->kept && !st->unconfirmed);
+	assert_string_equal(st->recovery_point, "started");
+	assert_int_equal(st->expires_at, record.expires_at);
+	assert_in_range(st->created_at, clock_wall() - 60000, clock_wall());
 	record_free(&record);
 }
 
@@ -195,9 +175,8 @@ STORE_TEST(what_there_is_already_is_not_accepted)
 	struct store_reservation r = job_for("k");
 	struct store_ticket ticket;
 	struct store_lease lease;
-	size_t i;
 
-	for (i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		delete_all(KEYS);
 		lease = reserve("k");
 		if (rows[i].state != RECORD_IN_PROGRESS)
@@ -275,30 +254,23 @@ STORE_TEST(a_full_queue_keeps_nothing)
 STORE_TEST(a_synchronous_key_can_have_a_resource)
 {
 	struct store_reservation r = reservation("k");
-	struct store_ticket ticket;
-	struct store_lease lease;
-	struct record st;
-	struct record record;
+	const char *resource;
+	struct store_lease lease = reserve_as(&r);
+	const struct record *st;
 
-	lease = reserve_as(&r);
-	record = find("k");
-	assert_string_equal(record.resource, "");
-	record_free(&record);
+	assert_string_equal(record_of("k")->resource, "");
 	settle(&lease, RECORD_FAILED_RETRYABLE);
 	r.resource = true;
 	lease = reserve_as(&r);
-	record = find("k");
-	assert_int_equal(strlen(record.resource), RECORD_RESOURCE_LEN);
-	assert_false(record.accepted);
-	strcpy(ticket.resource, record.resource);
-	record_free(&record);
+	assert_false(record_of("k")->accepted);
+	resource = textf("%s", record_of("k")->resource);
+	assert_int_equal(strlen(resource), RECORD_RESOURCE_LEN);
 	settle(&lease, RECORD_FAILED_RETRYABLE);
 	lease = reserve_as(&r);
-	st = status_of(&ticket); /* it stays the same */
-	assert_int_equal(st.state, RECORD_IN_PROGRESS);
-	assert_int_equal(st.attempt, 3);
-	assert_int_equal(st.expires_at, 0);
-	record_free(&st);
+	st = status_at(resource); /* it stays the same */
+	assert_int_equal(st->state, RECORD_IN_PROGRESS);
+	assert_int_equal(st->attempt, 3);
+	assert_int_equal(st->expires_at, 0);
 	/* each key has its own */
 	r = reservation("other");
 	r.resource = true;
@@ -311,10 +283,9 @@ STORE_TEST(no_key_has_that_resource)
 	static const char *const names[] = { "", "x",
 		"0123456789abcdef0123456789abcdef" };
 	struct record st;
-	size_t i;
 
 	reserve("k"); /* has none */
-	for (i = 0; i < COUNT(names); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		assert_int_equal(
 		    store_status(store, names[i], &st), RC_NOTFOUND);
 		assert_null(st.key);
@@ -329,8 +300,7 @@ STORE_TEST(a_job_is_started_once_and_ends_as_any_key)
 	struct store_ticket ticket = accept_job("k");
 	struct record job = next_job();
 	struct store_lease lease, second;
-	struct record st;
-	struct record record;
+	const struct record *st, *record;
 
 	r.lease = 5000;
 	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
@@ -339,27 +309,24 @@ STORE_TEST(a_job_is_started_once_and_ends_as_any_key)
 	assert_int_equal(lease.attempt, 1);
 	assert_int_equal(strlen(lease.token), RECORD_TOKEN_LEN);
 	assert_string_equal(lease.recovery_point, "started");
-	record = find("k");
-	assert_string_equal(record.downstream, lease.downstream);
-	assert_string_equal(record.token, lease.token);
-	assert_true(record.accepted && !record.queued);
-	record_free(&record);
+	record = record_of("k");
+	assert_string_equal(record->downstream, lease.downstream);
+	assert_string_equal(record->token, lease.token);
+	assert_true(record->accepted && !record->queued);
 	assert_string_equal(next_key(), "");
 	assert_int_equal(decision_for("k"), DECIDE_BUSY);
 	assert_true(request_is_kept(lease.id));
-	st = status_of(&ticket);
-	assert_int_equal(st.state, RECORD_IN_PROGRESS);
-	assert_false(st.queued);
-	record_free(&st);
+	st = status_at(ticket.resource);
+	assert_int_equal(st->state, RECORD_IN_PROGRESS);
+	assert_false(st->queued);
 
 	answer_with(&lease, 10);
 	assert_true(answer_is(lease.id, 10));
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 	assert_false(request_is_kept(lease.id));
-	st = status_of(&ticket);
-	assert_int_equal(st.state, RECORD_COMPLETED);
-	assert_true(st.kept);
-	record_free(&st);
+	st = status_at(ticket.resource);
+	assert_int_equal(st->state, RECORD_COMPLETED);
+	assert_true(st->kept);
 	doctor_finds_nothing();
 }
 
@@ -368,7 +335,6 @@ STORE_TEST(released_a_job_waits_as_it_is_told)
 	struct store_ticket ticket = accept_job("k"), again;
 	struct store_reservation r = job_for("k");
 	struct store_lease lease = start_job();
-	struct record record;
 
 	/* it waits for a retry */
 	release_job(&lease, -1);
@@ -379,10 +345,8 @@ STORE_TEST(released_a_job_waits_as_it_is_told)
 	add_to(NULL, K_EXPIRES_AT, -1000000);
 	again = accept_job("k");
 	assert_string_equal(again.resource, ticket.resource);
-	record = find("k"); /* its retention begins anew */
-	assert_int_equal(record.state, RECORD_FAILED_RETRYABLE);
-	assert_retention("k", HOUR);
-	record_free(&record);
+	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
+	assert_retention("k", HOUR); /* it begins anew */
 	/* and again changes nothing */
 	again = accept_job("k");
 	assert_string_equal(again.resource, ticket.resource);
@@ -401,10 +365,8 @@ STORE_TEST(released_a_job_waits_as_it_is_told)
 	lease = reserve_as(&r);
 	assert_int_equal(lease.attempt, 4);
 	assert_false(request_is_kept(lease.id));
-	record = find("k");
-	assert_false(record.accepted);
-	assert_string_equal(record.resource, ticket.resource);
-	record_free(&record);
+	assert_false(record_of("k")->accepted);
+	assert_string_equal(record_of("k")->resource, ticket.resource);
 	release_job(&lease, 0); /* it was not accepted */
 	assert_string_equal(next_key(), "");
 	doctor_finds_nothing();
@@ -443,11 +405,9 @@ STORE_TEST(past_its_retention_a_pending_job_is_given_up)
 {
 	struct store_reservation r = reservation("k");
 	struct store_ticket ticket = accept_job("k");
-	struct store_change changes[4];
+	const struct record *st;
 	struct record job, old;
 	struct store_lease lease;
-	struct record st;
-	int n;
 
 	assert_int_equal(store_job_abandoned(store, &job), RC_NOTFOUND);
 	old = next_job();
@@ -457,8 +417,7 @@ STORE_TEST(past_its_retention_a_pending_job_is_given_up)
 	assert_string_equal(next_key(), "");
 	assert_int_equal(store_job_start(store, &old, &r, &lease), RC_LOST);
 	record_free(&old);
-	assert_int_equal(store_expire(store, 4, changes, &n), RC_OK);
-	assert_int_equal(n, 0);
+	assert_int_equal(expire(4), 0);
 	assert_int_equal(decision_for("k"), DECIDE_BUSY);
 
 	assert_int_equal(store_job_abandoned(store, &job), RC_OK);
@@ -470,11 +429,10 @@ STORE_TEST(past_its_retention_a_pending_job_is_given_up)
 	assert_false(request_is_kept(job.id));
 	record_free(&job);
 	assert_int_equal(store_job_abandoned(store, &job), RC_NOTFOUND);
-	st = status_of(&ticket);
-	assert_int_equal(st.state, RECORD_COMPLETED);
-	assert_true(st.kept && !st.queued);
+	st = status_at(ticket.resource);
+	assert_int_equal(st->state, RECORD_COMPLETED);
+	assert_true(st->kept && !st->queued);
 	assert_retention("k", HOUR); /* its answer's */
-	record_free(&st);
 	assert_int_equal(value_of(NULL, K_STATUS), 408);
 }
 
@@ -493,22 +451,16 @@ STORE_TEST(past_its_retention_a_released_job_is_gone)
 {
 	static const enum conf_on_expired fates[] = { CONF_EXPIRED_RUN,
 		CONF_EXPIRED_GONE };
-	struct store_change changes[4];
 	struct store_reservation r;
 	struct store_lease lease;
 	struct record job;
-	size_t i;
-	int n;
 
-	for (i = 0; i < COUNT(fates); i++) {
+	for (size_t i = 0; i < COUNT(fates); i++) {
 		accept_job("k");
-		job = next_job();
 		r = reservation("k");
 		r.on_expired = fates[i];
 		r.expired_retention = HOUR;
-		assert_int_equal(
-		    store_job_start(store, &job, &r, &lease), RC_OK);
-		record_free(&job);
+		assert_int_equal(start_next(&r, &lease), RC_OK);
 		release_job(&lease, 0);
 		job = next_job();
 		set_value(NULL, K_EXPIRES_AT, store_now(store) - 1);
@@ -516,11 +468,9 @@ STORE_TEST(past_its_retention_a_released_job_is_gone)
 		assert_int_equal(
 		    store_job_start(store, &job, &r, &lease), RC_LOST);
 		record_free(&job);
-		assert_int_equal(store_expire(store, 4, changes, &n), RC_OK);
-		assert_int_equal(n, 1);
+		assert_int_equal(expire(4), 1);
 		assert_int_equal(
-		    changes[0].to, i == 0 ? RECORD_NONE : RECORD_EXPIRED);
-		store_changes_free(changes, n);
+		    changed.to, i == 0 ? RECORD_NONE : RECORD_EXPIRED);
 		assert_int_equal(count_of(REQUESTS), 0);
 		assert_int_equal(count_with(K_QUEUED_AT), 0);
 		doctor_finds_nothing();
@@ -601,12 +551,11 @@ STORE_TEST(all_waiters_are_woken)
 	pthread_t thread[4];
 	uint64_t generation = 0;
 	void *result;
-	size_t i;
 	int round;
 
 	for (round = 0; round < 2; round++) {
 		(void)store_wait_work(store, &generation, clock_mono());
-		for (i = 0; i < COUNT(thread); i++)
+		for (size_t i = 0; i < COUNT(thread); i++)
 			assert_int_equal(pthread_create(&thread[i], NULL,
 					     wait_for_news, &generation),
 			    0);
@@ -614,7 +563,7 @@ STORE_TEST(all_waiters_are_woken)
 			accept_job("k");
 		else
 			store_wake(store);
-		for (i = 0; i < COUNT(thread); i++) {
+		for (size_t i = 0; i < COUNT(thread); i++) {
 			pthread_join(thread[i], &result);
 			assert_non_null(result);
 		}
@@ -631,7 +580,6 @@ lose_worker(enum conf_on_crash on_crash, int attempts)
 	struct store_attempt at = { .fd = -1 };
 	struct store_reservation r;
 	struct store_lease lease;
-	struct record job;
 	int out[2];
 	pid_t pid;
 
@@ -641,15 +589,13 @@ lose_worker(enum conf_on_crash on_crash, int attempts)
 		be_child();
 		store = open_store();
 		accept_job("k");
-		job = next_job();
 		r = reservation("k");
 		r.on_crash = on_crash;
 		if (on_crash == CONF_CRASH_RESUME) {
 			assert_int_equal(store_attempt_lock(store, &at), RC_OK);
 			r.attempt = &at;
 		}
-		assert_int_equal(
-		    store_job_start(store, &job, &r, &lease), RC_OK);
+		assert_int_equal(start_next(&r, &lease), RC_OK);
 		add_to("k", K_ATTEMPT, attempts);
 		(void)!write(out[1], &lease.id, sizeof(lease.id));
 		for (;;)
@@ -673,9 +619,8 @@ DIR_TEST(lost_a_job_that_may_be_resumed_is_queued_again)
 	} rows[] = { { 0, 0, 0 }, { 1, 1000, 1500 }, { 2, 2000, 3000 },
 		{ DECIDE_REQUEUE_MAX - 2, 2400000, 3600000 } };
 	int64_t id, wait;
-	size_t i;
 
-	for (i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		id = lose_worker(CONF_CRASH_RESUME, rows[i].attempts);
 		assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
 		assert_true(request_is_kept(id));
@@ -746,39 +691,29 @@ STORE_TEST(while_the_log_is_too_long_nothing_is_begun)
 	struct store_reservation r = reservation("k");
 	struct store_options o = options();
 	struct store_lease lease;
-	struct record job;
 	uint64_t generation = 0;
 	int64_t until;
 	sqlite3 *reader;
-	char err[256], key[8];
 	enum rc rc;
-	int i;
 
-	for (i = 0; i < 10; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		accept_job(key);
-	}
-	store_close(store);
+	for (int i = 0; i < 10; i++)
+		accept_job(textf("%d", i));
 	o.max_wal = 1;
-	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
+	reopen_with(o);
 	reserve("first");
 	reader = raw_open(file);
 	raw_read(reader);
 	assert_int_equal(refused("other", 10), RC_LIMIT);
 	/* what comes at the moment when the log is looked at may slip in */
-	do {
-		job = next_job();
-		rc = store_job_start(store, &job, &r, &lease);
-		record_free(&job);
-	} while (rc == RC_OK);
+	do
+		rc = start_next(&r, &lease);
+	while (rc == RC_OK);
 	assert_int_equal(rc, RC_LIMIT);
 	sqlite3_close(reader);
-	job = next_job();
 	until = clock_mono() + 20000;
 	do {
 		store_wait(store, &generation, clock_mono() + 20);
-		rc = store_job_start(store, &job, &r, &lease);
+		rc = start_next(&r, &lease);
 	} while (rc == RC_LIMIT && clock_mono() < until);
 	assert_int_equal(rc, RC_OK);
-	record_free(&job);
 }

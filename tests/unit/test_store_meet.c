@@ -147,13 +147,6 @@ begin(void)
 	return e;
 }
 
-/* Exactly that one of the pending effects is due. */
-static void
-assert_turn(int64_t id)
-{
-	assert_int_equal(turn(), id);
-}
-
 #define CASE(name) TEST_WITH(name, setup_sides, teardown)
 
 static int setup_sides(void **);
@@ -173,7 +166,7 @@ CASE(a_retry_beside_the_last_delivery_is_due)
 	second.id = dead.id;
 	hold_commit(EFFECTS, "UPDATE");
 	meet(&first, &second);
-	assert_turn(dead.id);
+	assert_int_equal(turn(), dead.id);
 	effect_free(&dead);
 	effect_free(&last);
 }
@@ -190,7 +183,7 @@ CASE(beside_a_drop_a_delivery_passes_the_turn_on)
 	first.id = e.id + 1;
 	hold_commit(EFFECTS, "DELETE");
 	meet(&first, &second);
-	assert_turn(e.id + 2);
+	assert_int_equal(turn(), e.id + 2);
 	effect_free(&e);
 }
 
@@ -228,10 +221,7 @@ stored(void)
 {
 	struct store_reservation r = reservation("k");
 
-	r.environment = "A=1";
-	r.environment_len = sizeof("A=1");
-	r.body = "body";
-	r.body_len = 4;
+	give_request(&r, "body", 4);
 	r.max_kept = 1000;
 	r.max_active = 10; /* so that it shares no transaction */
 	r.resource = true;
@@ -274,36 +264,25 @@ CASE(of_a_key_that_was_just_queued_the_request_counts_once)
 	hold_commit(KEYS, "UPDATE");
 	meet(&first, &second);
 	assert_int_equal(count_of(REQUESTS), 1);
-	assert_int_equal(kept_bytes(), sizeof("A=1") + 4);
+	assert_int_equal(kept_bytes(), 8);
 }
 
 /* --- all ------------------------------------------------------------------ */
-
-static int
-setup_server(void **state)
-{
-	if (start_servers(state) != 0)
-		return -1;
-	setenv("ONCEWRAP_MODULES", ".", 0);
-	return setenv("TEST_DATABASE", control("make server"), 1);
-}
 
 /* The store has a connection for each side, and one for its keeper. */
 static int
 setup_sides(void **state)
 {
 	struct store_options o;
-	char mail[] = "mail", err[256];
+	char mail[] = "mail";
 	char *topics[] = { mail };
 
 	if (setup_dir(state) != 0)
 		return -1;
 	o = options();
 	o.workers = 3;
-	return store_open(&store, &o, err, sizeof(err)) == RC_OK &&
-		store_topics(store, topics, 1, NULL, 0) == RC_OK
-	    ? 0
-	    : -1;
+	store = open_with(o);
+	return store_topics(store, topics, 1, NULL, 0) == RC_OK ? 0 : -1;
 }
 
 GROUP(setup_server, stop_servers)

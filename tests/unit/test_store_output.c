@@ -80,8 +80,7 @@ STORE_TEST(any_length_and_end)
 		    rows[i].signal, rows[i].length);
 		assert_int_equal(state_of(rows[i].key), rows[i].state);
 	}
-	store_close(store);
-	store = open_store();
+	reopen();
 	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_true(is_kept(id[i], 1, rows[i].exit_status,
 		    rows[i].signal, rows[i].length));

@@ -23,12 +23,11 @@ static char direct[256], through[256];
 static int
 setup_servers(void **state)
 {
-	if (start_servers(state) != 0)
+	if (setup_server(state) != 0)
 		return -1;
-	setenv("ONCEWRAP_MODULES", ".", 0);
-	snprintf(direct, sizeof(direct), "%s", control("make server"));
+	snprintf(direct, sizeof(direct), "%s", getenv("TEST_DATABASE"));
 	snprintf(through, sizeof(through), "%s", control("proxy net server"));
-	return setenv("TEST_DATABASE", direct, 1);
+	return 0;
 }
 
 static enum conf_durability durability = CONF_DURABILITY_NORMAL;
@@ -38,8 +37,6 @@ open_at(const char *database, int64_t busy_timeout, unsigned connections,
     int64_t owner_timeout)
 {
 	struct store_options o = options();
-	char err[256] = "";
-	struct store *s;
 
 	snprintf(uri, sizeof(uri), "%s&options=-csearch_path%%3D%s", database,
 	    schema);
@@ -47,13 +44,11 @@ open_at(const char *database, int64_t busy_timeout, unsigned connections,
 	o.owner_timeout = owner_timeout;
 	o.durability = durability;
 	o.workers = connections;
-	if (store_open(&s, &o, err, sizeof(err)) != RC_OK)
-		fail_msg("%s", err);
-	return s;
+	return open_with(o);
 }
 
 static struct store *
-open_with(unsigned connections, int64_t owner_timeout)
+open_slots(unsigned connections, int64_t owner_timeout)
 {
 	return open_at(through, PATIENCE, connections, owner_timeout);
 }
@@ -61,16 +56,7 @@ open_with(unsigned connections, int64_t owner_timeout)
 static struct store *
 open_through(int64_t owner_timeout)
 {
-	return open_with(1, owner_timeout);
-}
-
-/* The spec, and the statements of the store's connections, are there then. */
-static void
-settle_new(const char *key)
-{
-	struct store_lease lease = reserve(key);
-
-	settle(&lease, RECORD_COMPLETED);
+	return open_slots(1, owner_timeout);
 }
 
 static int
@@ -79,7 +65,8 @@ setup_proxy(void **state)
 	if (setup_dir(state) != 0)
 		return -1;
 	store = open_through(30000);
-	settle_new("first");
+	/* The spec, and the statements of its connections, are there then. */
+	(void)put("first", RECORD_COMPLETED);
 	return 0;
 }
 
@@ -213,29 +200,12 @@ CASE(suspected_meanwhile_the_key_is_released_too)
 	reserve_is_cut("answer-commit", RECORD_IN_PROGRESS, true, 2);
 }
 
-/* The lookup before, of another key, makes the store expect none. */
-static enum decision
-reserve_unseen(const char *key, const char *cut_at, struct store_lease *lease)
-{
-	struct store_reservation r = reservation(key);
-	struct record found;
-	enum decision d;
-
-	expect_new();
-	r.unseen = true;
-	(void)control("net cut_at %s", cut_at);
-	assert_int_equal(store_reserve(store, &r, lease, &d, &found), RC_OK);
-	assert_int_equal(found.id, 0);
-	assert_null(found.fingerprint_spec);
-	return d;
-}
-
 CASE(reserved_unseen_although_the_answer_is_lost)
 {
 	struct store_lease lease;
 
-	assert_int_equal(
-	    reserve_unseen("k", "answer-commit", &lease), DECIDE_RUN);
+	(void)control("net cut_at answer-commit");
+	assert_int_equal(reserve_unseen("k", &lease), DECIDE_RUN);
 	assert_int_equal(lease.attempt, 1);
 	settle(&lease, RECORD_COMPLETED);
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
@@ -246,7 +216,8 @@ CASE(not_reserved_unseen_if_the_commit_is_lost)
 {
 	struct store_lease lease;
 
-	assert_int_equal(reserve_unseen("k", "commit", &lease), DECIDE_BUSY);
+	(void)control("net cut_at commit");
+	assert_int_equal(reserve_unseen("k", &lease), DECIDE_BUSY);
 	await_state("k", RECORD_NONE);
 	runs_again(1);
 }
@@ -257,8 +228,8 @@ CASE(not_reserved_unseen_if_another_request_was_faster)
 	struct store_lease lease, unused;
 
 	lease = reserve("k");
-	assert_int_equal(
-	    reserve_unseen("k", "answer-commit", &unused), DECIDE_BUSY);
+	(void)control("net cut_at answer-commit");
+	assert_int_equal(reserve_unseen("k", &unused), DECIDE_BUSY);
 	settle(&lease, RECORD_COMPLETED);
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 }
@@ -282,7 +253,7 @@ CASE(reserved_and_not_read_the_key_is_released)
 	durability = CONF_DURABILITY_FULL;
 	store = open_through(30000);
 	durability = CONF_DURABILITY_NORMAL;
-	settle_new("second");
+	(void)put("second", RECORD_COMPLETED);
 	server_sets("SET synchronous_commit = off");
 	(void)control("net cut_at answer-commit");
 	assert_int_equal(reserve_fails("k"), RC_UNSAFE);
@@ -343,15 +314,6 @@ CASE(with_a_new_connection_no_number_of_the_old_one_is_used)
 
 /* --- start ---------------------------------------------------------------- */
 
-static struct record
-next_job(void)
-{
-	struct record job;
-
-	assert_int_equal(store_job_next(store, &job), RC_OK);
-	return job;
-}
-
 /* No program has run, so the job is due at once, and may be started again. */
 CASE(of_a_start_that_is_not_known_the_job_is_due_again)
 {
@@ -366,14 +328,14 @@ CASE(of_a_start_that_is_not_known_the_job_is_due_again)
 	struct store_reservation r = reservation("");
 	struct store_ticket ticket;
 	struct store_lease lease;
-	struct record job;
+	struct record job, found;
 	enum decision d;
 
 	give_request(&r, NULL, 0);
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		r.identity.key = rows[i].key;
 		assert_int_equal(
-		    store_accept(store, &r, 10, &ticket, &d, &job), RC_OK);
+		    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
 		job = next_job();
 		(void)control("net cut_at %s away", rows[i].at);
 		assert_int_equal(
@@ -383,11 +345,8 @@ CASE(of_a_start_that_is_not_known_the_job_is_due_again)
 		(void)control("net back");
 		await_state(rows[i].key, rows[i].state);
 		wait_for_keeper();
-		job = next_job();
-		assert_int_equal(
-		    store_job_start(store, &job, &r, &lease), RC_OK);
+		assert_int_equal(start_next(&r, &lease), RC_OK);
 		assert_int_equal(lease.attempt, rows[i].attempt);
-		record_free(&job);
 		settle(&lease, RECORD_COMPLETED);
 	}
 }
@@ -402,10 +361,7 @@ CASE(a_stored_request_is_counted_although_answers_are_lost)
 	struct store_lease lease;
 
 	r.reconcile_delay = HOUR;
-	r.environment = "A=B";
-	r.environment_len = 4;
-	r.body = "body";
-	r.body_len = 4;
+	give_request(&r, "body", 4);
 	for (size_t i = 0; i < COUNT(cut); i++) {
 		r.identity.key = i == 0 ? "a" : "b";
 		(void)control("net cut_at %s", cut[i]);
@@ -521,18 +477,16 @@ assert_own_response(const struct store_lease *lease, const char *key)
 
 CASE(a_response_of_the_handler_stands_when_its_attempt_ends)
 {
-	static const enum record_state ends[] = { RECORD_COMPLETED,
-		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN };
 	static const char *const cuts[] = { "none", "answer-commit", "commit" };
 	struct store_finished done;
 	struct store_outcome *o;
 	struct store_lease lease;
 	char key[16];
 
-	for (size_t i = 0; i < COUNT(ends) * COUNT(cuts); i++) {
+	for (size_t i = 0; i < COUNT(run_ends) * COUNT(cuts); i++) {
 		snprintf(key, sizeof(key), "k%zu", i);
 		lease = reserve_and_respond(key);
-		o = outcome(ends[i / COUNT(cuts)]);
+		o = outcome(run_ends[i / COUNT(cuts)]);
 		(void)control("net cut_at %s", cuts[i % COUNT(cuts)]);
 		assert_int_equal(
 		    store_finish(store, &lease, HOUR, &o, &done), RC_OK);
@@ -605,6 +559,23 @@ cancel(void *arg)
 	return NULL;
 }
 
+static pthread_t
+start_cancelling(void)
+{
+	pthread_t thread;
+
+	atomic_store(&cancelling, true);
+	thread = start_thread(cancel, NULL);
+	return thread;
+}
+
+static void
+stop_cancelling(pthread_t thread)
+{
+	atomic_store(&cancelling, false);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 CASE(with_a_warning_nothing_is_told)
 {
 	struct store_lease lease = reserve("l");
@@ -613,13 +584,11 @@ CASE(with_a_warning_nothing_is_told)
 
 	give_body(o, 3);
 	(void)control("server synchronous ghost");
-	atomic_store(&cancelling, true);
-	thread = start_thread(cancel, NULL);
+	thread = start_cancelling();
 	assert_int_equal(reserve_fails("k"), RC_IO);
 	assert_int_equal(finish(&lease, o), RC_PENDING);
 	assert_nothing_begins();
-	atomic_store(&cancelling, false);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	stop_cancelling(thread);
 	(void)control("server synchronous ");
 	wait_for_keeper();
 	await_state("k", RECORD_FAILED_RETRYABLE);
@@ -661,23 +630,6 @@ wait_for_beats(void)
 		assert_true(clock_mono() < until);
 }
 
-static pthread_t
-start_cancelling(void)
-{
-	pthread_t thread;
-
-	atomic_store(&cancelling, true);
-	thread = start_thread(cancel, NULL);
-	return thread;
-}
-
-static void
-stop_cancelling(pthread_t thread)
-{
-	atomic_store(&cancelling, false);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-}
-
 /* Another process finds it as any other answer. */
 CASE(an_answer_that_only_the_primary_has_is_not_told)
 {
@@ -687,7 +639,7 @@ CASE(an_answer_that_only_the_primary_has_is_not_told)
 	pthread_t thread;
 
 	make_standby("calm");
-	other = open_with(6, 2000);
+	other = open_slots(6, 2000);
 	first = find_in(other, "first");
 	wait_for_beats();
 	(void)control("calm freeze");
@@ -719,7 +671,7 @@ CASE(an_old_answer_that_no_standby_confirmed_is_not_told)
 	struct store *other;
 
 	(void)control("server synchronous ");
-	other = open_with(6, 2000);
+	other = open_slots(6, 2000);
 	wait_for_beats();
 	(void)control("server synchronous ghost");
 	thread = start_cancelling();
@@ -744,7 +696,7 @@ CASE(an_open_transaction_makes_no_replay_of_another_key_a_write)
 	raw("BEGIN");
 	set_value("first", K_UPDATED_AT, 1);
 	settle(&lease, RECORD_COMPLETED);
-	other = open_with(6, 30000); /* whose keeper sees that */
+	other = open_slots(6, 30000); /* whose keeper sees that */
 	k = find_in(other, "k");
 	before = commits();
 	for (int i = 0; i < 3; i++)

@@ -37,12 +37,6 @@ begin(struct settler *me, const char *key, size_t length)
 	me->thread = start_thread(settle_it, me);
 }
 
-static int64_t
-pieces(void)
-{
-	return count_of(PIECES);
-}
-
 static bool
 bodies_are_well(void)
 {
@@ -55,7 +49,7 @@ leave_pieces(const char *key)
 {
 	for (int i = 1; i <= 40; i++)
 		plant_piece(value_of(key, K_ID), i);
-	assert_true(pieces() >= 40);
+	assert_true(count_of(PIECES) >= 40);
 }
 
 STORE_TEST(others_commit_while_a_large_answer_is_being_stored)
@@ -63,7 +57,7 @@ STORE_TEST(others_commit_while_a_large_answer_is_being_stored)
 	struct settler large;
 
 	begin(&large, "large", LONG);
-	while (pieces() == 0)
+	while (count_of(PIECES) == 0)
 		assert_int_equal(state_of("large"), RECORD_IN_PROGRESS);
 	put("small", RECORD_COMPLETED);
 	/* both are durable, and it is not */
@@ -78,14 +72,10 @@ STORE_TEST(others_commit_while_a_large_answer_is_being_stored)
 STORE_TEST(large_answers_at_once_do_not_mix)
 {
 	struct settler s[6];
-	char key[16];
-	size_t i;
 
-	for (i = 0; i < COUNT(s); i++) {
-		snprintf(key, sizeof(key), "%zu", i);
-		begin(&s[i], key, SOME + i);
-	}
-	for (i = 0; i < COUNT(s); i++) {
+	for (size_t i = 0; i < COUNT(s); i++)
+		begin(&s[i], textf("%zu", i), SOME + i);
+	for (size_t i = 0; i < COUNT(s); i++) {
 		pthread_join(s[i].thread, NULL);
 		assert_int_equal(s[i].rc, RC_OK);
 		assert_true(answer_is(s[i].lease.id, SOME + i));
@@ -96,9 +86,8 @@ STORE_TEST(a_later_attempt_replaces_what_an_earlier_one_left)
 {
 	static const size_t lengths[] = { 5000, SOME };
 	struct store_lease lease;
-	size_t i;
 
-	for (i = 0; i < COUNT(lengths); i++) {
+	for (size_t i = 0; i < COUNT(lengths); i++) {
 		lease = reserve(i == 0 ? "a" : "b");
 		leave_pieces(i == 0 ? "a" : "b");
 		assert_true(bodies_are_well());
@@ -115,7 +104,7 @@ STORE_TEST(what_a_lost_attempt_has_left_is_swept)
 	lose_owner(NULL);
 	assert_int_equal(sweep(store), 1);
 	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
-	assert_int_equal(pieces(), 0);
+	assert_int_equal(count_of(PIECES), 0);
 }
 
 STORE_TEST(what_an_attempt_has_left_that_answered_itself_is_swept)
@@ -129,7 +118,7 @@ STORE_TEST(what_an_attempt_has_left_that_answered_itself_is_swept)
 	lose_owner(NULL);
 	assert_int_equal(sweep(store), 1);
 	assert_int_equal(state_of("k"), RECORD_COMPLETED);
-	assert_int_equal(pieces(), 0);
+	assert_int_equal(count_of(PIECES), 0);
 	assert_true(bodies_are_well());
 }
 
@@ -142,7 +131,7 @@ STORE_TEST(an_attempt_that_lost_its_lease_leaves_no_piece)
 	give_body(s, SOME);
 	spoil("k", K_TOKEN, "'0123456789abcdef0123456789abcdef'");
 	assert_int_equal(finish(&lease, s), RC_LOST);
-	assert_int_equal(pieces(), 0);
+	assert_int_equal(count_of(PIECES), 0);
 	assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
 }
 
@@ -180,10 +169,7 @@ request_it(void *arg)
 	struct record found;
 
 	r = reservation(me->key);
-	r.environment = "A=b";
-	r.environment_len = 4;
-	r.body = me->body;
-	r.body_len = me->length;
+	give_request(&r, me->body, me->length);
 	r.max_kept = 40 * 1024 * 1024;
 	if (!me->accept) {
 		r.attempt = &attempt;
@@ -199,16 +185,11 @@ request_it(void *arg)
 static void
 send_request(struct requester *me, const char *key, size_t length, bool accept)
 {
-	size_t i;
-
 	memset(me, 0, sizeof(*me));
 	me->key = key;
 	me->length = length;
 	me->accept = accept;
-	me->body = malloc(length);
-	assert_non_null(me->body);
-	for (i = 0; i < length; i++)
-		me->body[i] = byte_at(i);
+	me->body = make_bytes(length);
 	me->thread = start_thread(request_it, me);
 }
 
@@ -220,35 +201,9 @@ answered(struct requester *me)
 }
 
 static bool
-request_is(const char *key, size_t length)
+stored_is(const char *key, size_t length)
 {
-	struct store_reservation r = reservation(key);
-	struct record record = find(key);
-	struct buf environment;
-	struct spool *body;
-	const unsigned char *p;
-	bool same;
-	enum rc rc;
-	size_t i;
-
-	buf_init(&environment, 100);
-	assert_int_equal(
-	    store_request(store, &r.identity, record.id, &environment, &body),
-	    RC_OK);
-	same = environment.len == 4 && (size_t)spool_length(body) == length;
-	p = spool_bytes(body, &rc);
-	for (i = 0; same && i < length; i++)
-		same = p[i] == byte_at(i);
-	spool_free(body);
-	buf_free(&environment);
-	record_free(&record);
-	return same;
-}
-
-static int64_t
-staged(void)
-{
-	return count_of(STAGED);
+	return request_is(value_of(key, K_ID), "A=B", 4, (int64_t)length);
 }
 
 STORE_TEST(others_commit_while_a_large_request_is_stored)
@@ -260,25 +215,25 @@ STORE_TEST(others_commit_while_a_large_request_is_stored)
 	for (int accept = 0; accept < 2; accept++) {
 		key = accept ? "accepted" : "reserved";
 		send_request(&large, key, LONG, accept != 0);
-		while (pieces() == 0)
+		while (count_of(PIECES) == 0)
 			assert_int_equal(state_of(key), RECORD_NONE);
 		small = reserve("small");
 		settle_for(&small, RECORD_COMPLETED, 0);
 		/* both are durable, and it is not: nothing may run */
 		assert_int_equal(state_of(key), RECORD_NONE);
-		assert_int_equal(staged(), 1);
+		assert_int_equal(count_of(STAGED), 1);
 		assert_true(bodies_are_well());
 		answered(&large);
 		assert_int_equal(large.rc, RC_OK);
 		assert_int_equal(large.decision, DECIDE_RUN);
 		assert_int_equal(state_of(key),
 		    accept ? RECORD_PENDING : RECORD_IN_PROGRESS);
-		assert_int_equal(staged(), 0);
-		assert_true(request_is(key, LONG));
+		assert_int_equal(count_of(STAGED), 0);
+		assert_true(stored_is(key, LONG));
 		assert_true(bodies_are_well());
 		if (!accept) {
 			settle_for(&large.lease, RECORD_COMPLETED, 0);
-			assert_int_equal(pieces(), 0);
+			assert_int_equal(count_of(PIECES), 0);
 			assert_true(bodies_are_well());
 		}
 	}
@@ -296,9 +251,9 @@ STORE_TEST(of_two_requests_with_one_key_one_leaves_nothing)
 	assert_int_equal(r[1].rc, RC_OK);
 	assert_true(
 	    (r[0].decision == DECIDE_RUN) != (r[1].decision == DECIDE_RUN));
-	assert_int_equal(staged(), 0);
-	assert_int_equal(pieces(), (SOME + 131071) / 131072);
-	assert_true(request_is("k", SOME));
+	assert_int_equal(count_of(STAGED), 0);
+	assert_int_equal(count_of(PIECES), (SOME + 131071) / 131072);
+	assert_true(stored_is("k", SOME));
 	assert_true(bodies_are_well());
 }
 
@@ -308,7 +263,7 @@ STORE_TEST(a_request_that_is_being_stored_counts)
 	struct requester r[2];
 
 	send_request(&r[0], "a", LONG, false);
-	while (pieces() == 0)
+	while (count_of(PIECES) == 0)
 		sched_yield();
 	send_request(&r[1], "b", LONG, true);
 	answered(&r[1]);
@@ -316,7 +271,7 @@ STORE_TEST(a_request_that_is_being_stored_counts)
 	assert_int_equal(r[1].decision, DECIDE_NO_ROOM);
 	answered(&r[0]);
 	assert_int_equal(r[0].decision, DECIDE_RUN);
-	assert_int_equal(staged(), 0);
+	assert_int_equal(count_of(STAGED), 0);
 	assert_true(bodies_are_well());
 }
 
@@ -331,8 +286,8 @@ STORE_TEST(what_a_dead_process_has_staged_is_recovered)
 	set_value(NULL, M_KEPT_BYTES, 1700);
 	assert_true(bodies_are_well());
 	assert_int_equal(sweep(store), 0);
-	assert_int_equal(staged(), 0);
-	assert_int_equal(pieces(), 0);
+	assert_int_equal(count_of(STAGED), 0);
+	assert_int_equal(count_of(PIECES), 0);
 	assert_int_equal(kept_bytes(), 0);
 }
 
@@ -343,12 +298,12 @@ STORE_TEST(what_a_living_process_has_staged_stays)
 
 	other = open_store();
 	send_request(&r, "k", LONG, false);
-	while (pieces() == 0)
+	while (count_of(PIECES) == 0)
 		sched_yield();
 	assert_int_equal(sweep(other), 0);
 	answered(&r);
 	assert_int_equal(r.rc, RC_OK);
-	assert_true(request_is("k", LONG));
+	assert_true(stored_is("k", LONG));
 	store_close(other);
 }
 
@@ -371,13 +326,11 @@ STORE_TEST(doctor_finds_pieces_and_requests_that_do_not_match)
 STORE_TEST(a_request_that_has_begun_is_not_refused_for_a_long_log)
 {
 	struct store_options o = options();
-	char err[256] = "";
 	struct requester r;
 	sqlite3 *reader;
 
-	store_close(store);
 	o.max_wal = 300 * 1024;
-	assert_int_equal(store_open(&store, &o, err, sizeof(err)), RC_OK);
+	reopen_with(o);
 	reserve("other");
 	reader = raw_open(file);
 	raw_read(reader);
@@ -386,7 +339,7 @@ STORE_TEST(a_request_that_has_begun_is_not_refused_for_a_long_log)
 	assert_int_equal(r.rc, RC_OK);
 	assert_int_equal(reserve_fails("new"), RC_LIMIT);
 	sqlite3_close(reader);
-	assert_true(request_is("k", SOME));
+	assert_true(stored_is("k", SOME));
 }
 
 /* --- answers to keys without a lease -------------------------------------- */
@@ -414,6 +367,13 @@ resolve_it(void *arg)
 	return NULL;
 }
 
+static void
+assert_resolved(struct resolver *me, enum rc rc)
+{
+	pthread_join(me->thread, NULL);
+	assert_int_equal(me->rc, rc);
+}
+
 /* Begins to settle the key, with a body of that many bytes. */
 static void
 resolve(struct resolver *me, struct store *by, int64_t id, size_t length,
@@ -428,27 +388,12 @@ resolve(struct resolver *me, struct store *by, int64_t id, size_t length,
 	me->thread = start_thread(resolve_it, me);
 }
 
-static struct store_lease
-become_unknown(const char *key)
-{
-	struct store_lease lease = reserve(key);
-
-	settle(&lease, RECORD_UNKNOWN);
-	return lease;
-}
-
-static int64_t
-answers(void)
-{
-	return count_of(ANSWERS);
-}
-
 static void
 nothing_is_left(void)
 {
-	assert_int_equal(staged(), 0);
-	assert_int_equal(pieces(), 0);
-	assert_int_equal(answers(), 0);
+	assert_int_equal(count_of(STAGED), 0);
+	assert_int_equal(count_of(PIECES), 0);
+	assert_int_equal(count_of(ANSWERS), 0);
 	assert_true(bodies_are_well());
 }
 
@@ -458,21 +403,20 @@ STORE_TEST(others_commit_while_a_key_without_a_lease_is_settled)
 	struct resolver r;
 
 	for (int by_operator = 0; by_operator < 2; by_operator++) {
-		lease = become_unknown("large");
+		lease = put("large", RECORD_UNKNOWN);
 		resolve(&r, store, lease.id, LONG, by_operator != 0);
-		while (pieces() == 0)
+		while (count_of(PIECES) == 0)
 			assert_int_equal(state_of("large"), RECORD_UNKNOWN);
 		small = reserve("small");
 		settle_for(&small, RECORD_COMPLETED, 0);
 		/* both are durable, and it is not */
 		assert_int_equal(state_of("large"), RECORD_UNKNOWN);
-		assert_int_equal(staged(), 1);
+		assert_int_equal(count_of(STAGED), 1);
 		assert_true(bodies_are_well());
-		pthread_join(r.thread, NULL);
-		assert_int_equal(r.rc, RC_OK);
+		assert_resolved(&r, RC_OK);
 		assert_true(answer_is(lease.id, LONG));
-		assert_int_equal(staged(), 0);
-		assert_int_equal(answers(), 1);
+		assert_int_equal(count_of(STAGED), 0);
+		assert_int_equal(count_of(ANSWERS), 1);
 		assert_true(bodies_are_well());
 		assert_int_equal(
 		    store_forget(store, lease.id, RECORD_NONE), RC_OK);
@@ -484,13 +428,13 @@ STORE_TEST(others_commit_while_a_key_without_a_lease_is_settled)
 STORE_TEST(two_answers_to_one_key_do_not_mix)
 {
 	struct store *other = open_store();
-	struct store_lease lease = become_unknown("k");
+	struct store_lease lease = put("k", RECORD_UNKNOWN);
 	struct resolver r[2];
 	bool first;
 
 	resolve(&r[0], store, lease.id, LONG, false);
 	resolve(&r[1], other, lease.id, LONG - 1, true);
-	while (staged() < 2)
+	while (count_of(STAGED) < 2)
 		assert_int_equal(state_of("k"), RECORD_UNKNOWN);
 	assert_true(bodies_are_well());
 	pthread_join(r[0].thread, NULL);
@@ -499,9 +443,9 @@ STORE_TEST(two_answers_to_one_key_do_not_mix)
 	assert_int_equal(r[first ? 0 : 1].rc, RC_OK);
 	assert_int_equal(r[first ? 1 : 0].rc, RC_LOST);
 	assert_true(answer_is(lease.id, first ? LONG : LONG - 1));
-	assert_int_equal(staged(), 0);
-	assert_int_equal(pieces(), LONG / STORE_PIECE);
-	assert_int_equal(answers(), 1);
+	assert_int_equal(count_of(STAGED), 0);
+	assert_int_equal(count_of(PIECES), LONG / STORE_PIECE);
+	assert_int_equal(count_of(ANSWERS), 1);
 	assert_true(bodies_are_well());
 	store_close(other);
 }
@@ -513,13 +457,14 @@ forget_it(int64_t id)
 	assert_int_equal(store_forget(store, id, RECORD_NONE), RC_OK);
 }
 
+static const struct store_tries by_operator = { 1, -1 };
+
 static void
 release_it(int64_t id)
 {
-	struct store_outcome *o = outcome(RECORD_FAILED_RETRYABLE);
-
-	assert_int_equal(store_resolve_by_operator(store, id, 1, &o), RC_OK);
-	store_outcome_free(o);
+	assert_int_equal(
+	    resolve_with(id, by_operator, outcome(RECORD_FAILED_RETRYABLE)),
+	    RC_OK);
 }
 
 static void
@@ -535,8 +480,7 @@ settle_it_shortly(int64_t id)
 	struct store_outcome *o = outcome(RECORD_COMPLETED);
 
 	give_body(o, 5000);
-	assert_int_equal(store_resolve_by_operator(store, id, 1, &o), RC_OK);
-	store_outcome_free(o);
+	assert_int_equal(resolve_with(id, by_operator, o), RC_OK);
 }
 
 STORE_TEST(an_answer_to_a_key_that_changed_meanwhile_leaves_nothing)
@@ -547,16 +491,14 @@ STORE_TEST(an_answer_to_a_key_that_changed_meanwhile_leaves_nothing)
 		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN, RECORD_COMPLETED };
 	struct store_lease lease;
 	struct resolver r;
-	size_t i;
 
-	for (i = 0; i < COUNT(changes); i++) {
-		lease = become_unknown("k");
+	for (size_t i = 0; i < COUNT(changes); i++) {
+		lease = put("k", RECORD_UNKNOWN);
 		resolve(&r, store, lease.id, LONG, i % 2 == 0);
-		while (staged() == 0)
+		while (count_of(STAGED) == 0)
 			sched_yield();
 		changes[i](lease.id);
-		pthread_join(r.thread, NULL);
-		assert_int_equal(r.rc, RC_LOST);
+		assert_resolved(&r, RC_LOST);
 		assert_int_equal(state_of("k"), after[i]);
 		if (after[i] == RECORD_COMPLETED)
 			assert_true(answer_is(lease.id, 5000));
@@ -569,18 +511,17 @@ STORE_TEST(an_answer_to_a_key_that_changed_meanwhile_leaves_nothing)
 /* As if recovery had taken this process for dead. */
 STORE_TEST(pieces_of_an_answer_that_are_gone_are_stored_again)
 {
-	struct store_lease lease = become_unknown("k");
+	struct store_lease lease = put("k", RECORD_UNKNOWN);
 	struct resolver r;
 
 	resolve(&r, store, lease.id, LONG, false);
-	while (pieces() < 2)
+	while (count_of(PIECES) < 2)
 		sched_yield();
 	delete_all(STAGED);
 	delete_all(PIECES);
-	pthread_join(r.thread, NULL);
-	assert_int_equal(r.rc, RC_OK);
+	assert_resolved(&r, RC_OK);
 	assert_true(answer_is(lease.id, LONG));
-	assert_int_equal(staged(), 0);
+	assert_int_equal(count_of(STAGED), 0);
 	assert_true(bodies_are_well());
 }
 
@@ -588,15 +529,13 @@ STORE_TEST(a_settled_answer_expires_with_its_key)
 {
 	struct store_lease lease;
 	struct resolver r;
-	int i;
 
-	for (i = 0; i < 2; i++) {
-		lease = become_unknown("k");
+	for (int i = 0; i < 2; i++) {
+		lease = put("k", RECORD_UNKNOWN);
 		if (i == 1) /* a marker stays */
 			leave_marker("k", HOUR);
 		resolve(&r, store, lease.id, SOME, true);
-		pthread_join(r.thread, NULL);
-		assert_int_equal(r.rc, RC_OK);
+		assert_resolved(&r, RC_OK);
 		pass_retention(NULL);
 		assert_int_equal(expire(4), 1);
 		nothing_is_left();
@@ -605,7 +544,7 @@ STORE_TEST(a_settled_answer_expires_with_its_key)
 
 STORE_TEST(doctor_finds_settled_answers_that_are_not_whole)
 {
-	struct store_lease lease = become_unknown("k");
+	struct store_lease lease = put("k", RECORD_UNKNOWN);
 	struct resolver r;
 
 	resolve(&r, store, lease.id, SOME, true);

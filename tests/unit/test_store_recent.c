@@ -10,19 +10,6 @@
 
 #define MANY 300 /* more keys than are recent */
 
-static void
-complete_many(const char *prefix, int n, int64_t retention)
-{
-	struct store_lease lease;
-	char key[32];
-
-	for (int i = 0; i < n; i++) {
-		snprintf(key, sizeof(key), "%s%d", prefix, i);
-		lease = reserve(key);
-		settle_for(&lease, RECORD_COMPLETED, retention);
-	}
-}
-
 static enum decision
 within_limit(const char *key, unsigned max_active)
 {

@@ -14,13 +14,11 @@
 static struct store_reservation
 kept(const char *key, size_t length)
 {
-	static unsigned char body[5 * 1024 * 1024];
+	static unsigned char *body;
 	struct store_reservation r = reservation(key);
-	size_t i;
 
-	assert_true(length <= sizeof(body));
-	for (i = 0; i < length; i++)
-		body[i] = byte_at(i);
+	free(body);
+	body = make_bytes(length);
 	r.reconcile_delay = 1;
 	r.environment = ENVIRONMENT;
 	r.environment_len = sizeof(ENVIRONMENT);
@@ -33,37 +31,16 @@ static struct store_lease
 reserve_kept(const char *key, size_t length)
 {
 	struct store_reservation r = kept(key, length);
-	struct store_lease lease;
 
-	lease = reserve_as(&r);
-	return lease;
+	return reserve_as(&r);
 }
 
 /* Whether that is the request kept with a key. */
 static bool
-request_is(int64_t id, size_t length)
+kept_is(int64_t id, size_t length)
 {
-	struct buf environment;
-	const unsigned char *p;
-	struct spool *body;
-	enum rc rc;
-	size_t i;
-	bool same;
-
-	buf_init(&environment, 65536);
-	rc = store_request(store, owner_of(id), id, &environment, &body);
-	same = rc == RC_OK && environment.len == sizeof(ENVIRONMENT) &&
-	    memcmp(environment.data, ENVIRONMENT, sizeof(ENVIRONMENT)) == 0 &&
-	    (body == NULL) == (length == 0);
-	if (same && length > 0) {
-		p = (const void *)spool_bytes(body, &rc);
-		same = rc == RC_OK && spool_length(body) == length;
-		for (i = 0; same && i < length; i++)
-			same = p[i] == byte_at(i);
-	}
-	buf_free(&environment);
-	spool_free(body);
-	return same;
+	return request_is(
+	    id, ENVIRONMENT, sizeof(ENVIRONMENT), (int64_t)length);
 }
 
 static bool
@@ -88,16 +65,13 @@ STORE_TEST(a_request_comes_back_byte_for_byte)
 	static const size_t lengths[] = { 0, 1, 100, 16384, 65535, 65536,
 		131071, 131072, 131073, 262144, 262145, 5 * 1024 * 1024 };
 	struct store_lease lease;
-	char key[16];
-	size_t i;
 
-	for (i = 0; i < COUNT(lengths); i++) {
-		snprintf(key, sizeof(key), "%zu", lengths[i]);
-		lease = reserve_kept(key, lengths[i]);
-		if (!request_is(lease.id, lengths[i]))
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		lease = reserve_kept(textf("%zu", lengths[i]), lengths[i]);
+		if (!kept_is(lease.id, lengths[i]))
 			fail_msg("%zu bytes", lengths[i]);
 		settle(&lease, RECORD_UNKNOWN);
-		if (!request_is(lease.id, lengths[i]))
+		if (!kept_is(lease.id, lengths[i]))
 			fail_msg("%zu bytes, unknown", lengths[i]);
 	}
 }
@@ -110,7 +84,7 @@ STORE_TEST(the_next_attempt_keeps_its_own_request)
 	settle(&lease, RECORD_FAILED_RETRYABLE);
 	lease = reserve_kept("k", 70000);
 	assert_int_equal(lease.attempt, 2);
-	assert_true(request_is(lease.id, 70000));
+	assert_true(kept_is(lease.id, 70000));
 	settle(&lease, RECORD_FAILED_RETRYABLE);
 	/* and none when its route has no reconciler any more */
 	r = reservation("k");
@@ -119,8 +93,28 @@ STORE_TEST(the_next_attempt_keeps_its_own_request)
 	assert_true(no_request(lease.id));
 }
 
-static enum rc resolve(const struct store_lease *, struct store_tries,
-    enum record_state, size_t body);
+static enum rc
+resolve(const struct store_lease *lease, struct store_tries tries,
+    enum record_state state, size_t body)
+{
+	struct store_outcome *s = outcome(state);
+
+	snprintf(s->last_error, sizeof(s->last_error), "found out");
+	if (body > 0)
+		give_body(s, body);
+	return resolve_with(lease->id, tries, s);
+}
+
+/* Whatever the verdict is. */
+static void
+resolves_nothing(const struct store_lease *lease, struct store_tries tries)
+{
+	static const enum record_state states[] = { RECORD_COMPLETED,
+		RECORD_FAILED_RETRYABLE, RECORD_DEAD_LETTER };
+
+	for (size_t i = 0; i < COUNT(states); i++)
+		assert_int_equal(resolve(lease, tries, states[i], 0), RC_LOST);
+}
 
 /* Those of an operator that looked at the first attempt. */
 static const struct store_tries anyhow = { 1, -1 };
@@ -140,11 +134,10 @@ STORE_TEST(a_request_is_erased_with_the_outcome)
 		"found out: completed", "found out: not executed",
 		"dead letter, completed", "forgotten", "past its retention" };
 	struct store_lease lease;
-	size_t i;
 
-	for (i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		lease = reserve_kept(rows[i], 70000);
-		assert_true(request_is(lease.id, 70000));
+		assert_true(kept_is(lease.id, 70000));
 		if (i < 2) {
 			settle(&lease,
 			    i == 0 ? RECORD_COMPLETED
@@ -154,13 +147,13 @@ STORE_TEST(a_request_is_erased_with_the_outcome)
 			continue;
 		}
 		settle(&lease, RECORD_UNKNOWN);
-		assert_true(request_is(lease.id, 70000));
+		assert_true(kept_is(lease.id, 70000));
 		if (i == 4)
 			assert_int_equal(
 			    resolve(&lease, tried(0), RECORD_DEAD_LETTER, 0),
 			    RC_OK);
 		if (i == 4) /* an operator may want to see it */
-			assert_true(request_is(lease.id, 70000));
+			assert_true(kept_is(lease.id, 70000));
 		if (i == 2 || i == 4)
 			assert_int_equal(
 			    resolve(&lease, anyhow, RECORD_COMPLETED, 0),
@@ -246,10 +239,9 @@ STORE_TEST(callers_take_turns)
 	assert_string_equal(due_after(8), "9/3");
 	assert_string_equal(due_after(9), "2305843009213693952/5");
 	assert_string_equal(due_after(callers[5]), "7/0");
-	for (size_t i = 3; i < COUNT(callers); i++) {
-		snprintf(key, sizeof(key), "%zu", i);
-		set_value(key, K_RECONCILE_AFTER, INT64_C(9000000000000000));
-	}
+	for (size_t i = 3; i < COUNT(callers); i++)
+		set_value(textf("%zu", i), K_RECONCILE_AFTER,
+		    INT64_C(9000000000000000));
 	assert_string_equal(due_after(7), "7/0");
 	assert_string_equal(due_after(9), "7/0");
 }
@@ -309,10 +301,7 @@ STORE_TEST(of_two_stores_one_claims)
 	/* it is not due again before its time */
 	assert_string_equal(due_key(store, NULL), "");
 	/* the attempt that was lost resolves nothing either */
-	assert_int_equal(resolve(&lease, here, RECORD_COMPLETED, 0), RC_LOST);
-	assert_int_equal(
-	    resolve(&lease, here, RECORD_FAILED_RETRYABLE, 0), RC_LOST);
-	assert_int_equal(resolve(&lease, here, RECORD_DEAD_LETTER, 0), RC_LOST);
+	resolves_nothing(&lease, here);
 	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
 	assert_int_equal(resolve(&lease, there, RECORD_COMPLETED, 0), RC_OK);
 	store_close(other);
@@ -320,11 +309,8 @@ STORE_TEST(of_two_stores_one_claims)
 
 STORE_TEST(a_verdict_on_an_earlier_attempt_is_lost)
 {
-	static const enum record_state states[] = { RECORD_COMPLETED,
-		RECORD_FAILED_RETRYABLE, RECORD_DEAD_LETTER };
 	struct store_lease lease = become_unknown("k"), second;
 	struct store_tries first;
-	size_t i;
 
 	make_due();
 	assert_string_equal(due_key(store, &first), "k");
@@ -334,16 +320,14 @@ STORE_TEST(a_verdict_on_an_earlier_attempt_is_lost)
 	assert_int_equal(
 	    resolve(&lease, anyhow, RECORD_FAILED_RETRYABLE, 0), RC_OK);
 	second = reserve_kept("k", 10);
-	for (i = 0; i < COUNT(states); i++) /* while it runs */
-		assert_int_equal(resolve(&lease, first, states[i], 0), RC_LOST);
+	resolves_nothing(&lease, first); /* while it runs */
 	settle(&second, RECORD_UNKNOWN);
 	/* nor does an operator that looked before */
 	assert_int_equal(
 	    resolve(&lease, anyhow, RECORD_FAILED_RETRYABLE, 0), RC_LOST);
 	make_due();
 	set_value("k", K_RECONCILE_TRIES, 1);
-	for (i = 0; i < COUNT(states); i++)
-		assert_int_equal(resolve(&lease, first, states[i], 0), RC_LOST);
+	resolves_nothing(&lease, first);
 	assert_int_equal(
 	    store_claim(store, lease.id, &first, true, HOUR), RC_LOST);
 	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
@@ -355,27 +339,14 @@ STORE_TEST(a_verdict_on_an_earlier_attempt_is_lost)
 
 /* --- verdicts ----------------------------------------------------------- */
 
-static enum rc
-resolve(const struct store_lease *lease, struct store_tries tries,
-    enum record_state state, size_t body)
-{
-	struct store_outcome *s = outcome(state);
-
-	snprintf(s->last_error, sizeof(s->last_error), "found out");
-	if (body > 0)
-		give_body(s, body);
-	return resolve_with(lease->id, tries, s);
-}
-
 STORE_TEST(a_dead_letter_is_for_an_operator_alone)
 {
 	static const enum record_state states[] = { RECORD_COMPLETED,
 		RECORD_FAILED_RETRYABLE };
 	struct store_lease lease;
 	char key[8];
-	size_t i;
 
-	for (i = 0; i < COUNT(states); i++) {
+	for (size_t i = 0; i < COUNT(states); i++) {
 		snprintf(key, sizeof(key), "%zu", i);
 		lease = become_unknown(key);
 		make_due();
@@ -401,10 +372,9 @@ STORE_TEST(a_resolved_key_is_as_if_it_had_settled_itself)
 	struct store_lease lease, again;
 	uint64_t generation, before = 0;
 	char key[16];
-	size_t i;
 
 	store_wait(store, &before, clock_mono() + 1000);
-	for (i = 0; i < COUNT(lengths); i++) {
+	for (size_t i = 0; i < COUNT(lengths); i++) {
 		snprintf(key, sizeof(key), "%zu", lengths[i]);
 		lease = become_unknown(key);
 		generation = before;
@@ -434,13 +404,12 @@ STORE_TEST(any_key_but_a_running_one_is_forgotten)
 		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN, RECORD_DEAD_LETTER,
 		RECORD_EXPIRED, RECORD_PENDING };
 	struct store_lease lease, again;
-	size_t i;
 
-	for (i = 0; i < COUNT(states); i++) {
+	for (size_t i = 0; i < COUNT(states); i++) {
 		lease = reserve_kept("k", 70000);
 		assert_int_equal(
 		    store_forget(store, lease.id, RECORD_NONE), RC_LOST);
-		assert_true(request_is(lease.id, 70000));
+		assert_true(kept_is(lease.id, 70000));
 		if (states[i] == RECORD_COMPLETED) {
 			struct store_outcome *s = outcome(states[i]);
 
@@ -489,9 +458,8 @@ STORE_TEST(a_downstream_key_names_its_key)
 		RECORD_COMPLETED, RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN,
 		RECORD_DEAD_LETTER };
 	struct store_lease lease[COUNT(states)];
-	size_t i;
 
-	for (i = 0; i < COUNT(states); i++) {
+	for (size_t i = 0; i < COUNT(states); i++) {
 		lease[i] = reserve_kept(record_state_name(states[i]), 0);
 		if (states[i] == RECORD_DEAD_LETTER) {
 			settle(&lease[i], RECORD_UNKNOWN);
@@ -500,7 +468,7 @@ STORE_TEST(a_downstream_key_names_its_key)
 		} else if (states[i] != RECORD_IN_PROGRESS)
 			settle(&lease[i], states[i]);
 	}
-	for (i = 0; i < COUNT(states); i++)
+	for (size_t i = 0; i < COUNT(states); i++)
 		assert_true(by_downstream(lease[i].downstream) == lease[i].id);
 	assert_true(by_downstream("") == 0);
 	lease[0].downstream[0] = lease[0].downstream[0] == '0' ? '1' : '0';

@@ -67,8 +67,7 @@ be_owner(const char *key, int64_t lease, const int *hold, int out)
 	r = resumable(key, &family.attempt);
 	r.lease = lease;
 	r.reconcile_delay = 1;
-	r.environment = "A=1";
-	r.environment_len = sizeof("A=1");
+	give_request(&r, NULL, 0);
 	family.lease = reserve_as(&r);
 	assert_int_equal(store_attempt_begin(&family.attempt,
 			     family.lease.token, family.lease.id),
@@ -199,11 +198,10 @@ DIR_TEST(by_another_lock_file_nothing_is_released)
 	};
 	char lock[420], other[420];
 	struct family family;
-	size_t i;
 
 	snprintf(lock, sizeof(lock), "%s-lock", local_files());
 	snprintf(other, sizeof(other), "%s-other", local_files());
-	for (i = 0; i < COUNT(breaks); i++) {
+	for (size_t i = 0; i < COUNT(breaks); i++) {
 		family = start_family("k", 60000, false);
 		kill_and_wait(family.owner);
 		if (breaks[i].value == NULL) /* its inode stays taken */
@@ -291,14 +289,12 @@ marked(const char *key, int64_t expired_retention)
 static struct store_lease
 over(const struct store_reservation *r, enum record_state state)
 {
-	struct store_outcome *s;
-	struct store_lease lease;
+	struct store_lease lease = reserve_as(r);
 
-	assert_int_equal(try_reserve_in(store, r, &lease), DECIDE_RUN);
-	s = outcome(state);
 	if (state == RECORD_COMPLETED)
-		give_body(s, 5000);
-	assert_int_equal(finish_for(&lease, 0, s), RC_OK);
+		answer_for(&lease, 5000, 0);
+	else
+		settle_for(&lease, state, 0);
 	return lease;
 }
 
@@ -317,11 +313,8 @@ STORE_TEST(past_its_retention_a_marked_key_is_gone)
 		RECORD_FAILED_RETRYABLE };
 	struct store_reservation r;
 	struct store_lease first, second;
-	struct response answer;
-	struct spool *body;
-	size_t i;
 
-	for (i = 0; i < COUNT(states); i++) {
+	for (size_t i = 0; i < COUNT(states); i++) {
 		r = marked(record_state_name(states[i]), HOUR);
 		first = over(&r, states[i]);
 		is_gone(r); /* though no pass has seen it yet */
@@ -331,11 +324,7 @@ STORE_TEST(past_its_retention_a_marked_key_is_gone)
 		assert_int_equal(changed.to, RECORD_EXPIRED);
 		assert_int_equal(state_of(r.identity.key), RECORD_EXPIRED);
 		is_gone(r);
-		response_init(&answer);
-		assert_int_equal(store_answer(store, owner_of(first.id),
-				     first.id, &answer, &body),
-		    RC_NOTFOUND);
-		response_free(&answer);
+		assert_int_equal(no_answer(first.id), RC_NOTFOUND);
 		assert_int_equal(count_of(BODIES), 0);
 		assert_int_equal(expire(STORE_EXPIRE_MAX), 0);
 
@@ -388,9 +377,8 @@ STORE_TEST(a_batch_is_bounded_in_bytes)
 {
 	struct store_lease lease;
 	char key[16];
-	int i;
 
-	for (i = 0; i < 5; i++) {
+	for (int i = 0; i < 5; i++) {
 		snprintf(key, sizeof(key), "%d", i);
 		lease = reserve(key);
 		settle_for(&lease, RECORD_COMPLETED, 0);

@@ -39,8 +39,7 @@ make(const char *key)
 	struct store_lease lease;
 
 	r.reconcile_delay = 1;
-	r.environment = "A=b";
-	r.environment_len = 4;
+	give_request(&r, NULL, 0);
 	lease = reserve_as(&r);
 	settle(&lease, RECORD_UNKNOWN);
 }
@@ -94,30 +93,6 @@ STORE_TEST(doctor_names_the_second_row_of_a_key)
 	assert_doctor_names("1 makes no sense, and is skipped: once_key 3");
 }
 
-static int64_t
-metric(const char *name)
-{
-	struct metrics_gauges none;
-	struct buf text;
-	const char *at;
-	int64_t n;
-
-	memset(&none, 0xff, sizeof(none));
-	buf_init(&text, LIMIT_METRICS);
-	assert_int_equal(metrics_text(&none, false, &text), RC_OK);
-	at = strstr(text.data, name);
-	assert_non_null(at);
-	n = strtoll(at + strlen(name), NULL, 10);
-	buf_free(&text);
-	return n;
-}
-
-static int64_t
-counted(void)
-{
-	return metric("\noncewrap_bad_rows_total ");
-}
-
 /* Transactions so far. */
 static int64_t
 batches(void)
@@ -141,7 +116,7 @@ STORE_TEST(a_key_that_is_to_be_reconciled_waits_for_no_bad_one)
 		record_free(&due);
 		assert_doctor_names("once_key ");
 	}
-	assert_true(counted() > 0);
+	assert_true(bad_rows() > 0);
 }
 
 /* A row, or the mark of the highest number, leaves no number for the next. */
@@ -157,7 +132,6 @@ STORE_TEST(a_planted_number_keeps_no_new_key_out)
 		{ "x", K_ID, INT64_C(35184372088831) },
 		{ NULL, M_LAST_ID, INT64_C(70368744177664) },
 	};
-	char key[32];
 
 	for (size_t i = 0; i < COUNT(planted); i++) {
 		store_close(store); /* else it notices */
@@ -166,10 +140,8 @@ STORE_TEST(a_planted_number_keeps_no_new_key_out)
 		store = open_store();
 		put("x", RECORD_COMPLETED);
 		set_value(planted[i].key, planted[i].column, planted[i].value);
-		for (int n = 0; n < 5; n++) {
-			snprintf(key, sizeof(key), "%zu.%d", i, n);
-			put(key, RECORD_COMPLETED);
-		}
+		for (int n = 0; n < 5; n++)
+			put(textf("%zu.%d", i, n), RECORD_COMPLETED);
 		if (i == 0)
 			assert_doctor_names("9223372036854775807");
 	}
@@ -184,11 +156,11 @@ STORE_TEST(a_bad_row_is_counted_once)
 	set_value("bad", K_ID, 987654);
 	set_value("bad", K_RECONCILE_AFTER, 1);
 	spoil("bad", K_PATH, NO_PATH);
-	before = counted();
+	before = bad_rows();
 	assert_int_equal(store_due(store, 0, &due), RC_NOTFOUND);
-	assert_int_equal(counted(), before + 1);
+	assert_int_equal(bad_rows(), before + 1);
 	assert_int_equal(store_due(store, 0, &due), RC_NOTFOUND);
-	assert_int_equal(counted(), before + 1);
+	assert_int_equal(bad_rows(), before + 1);
 	assert_doctor_names("once_key 987654");
 }
 
@@ -210,18 +182,11 @@ STORE_TEST(a_sweep_gets_past_many_owners_with_bad_rows_only)
 {
 	const int bad = 3 * 64 + 1;
 	struct store_change changes[4];
-	char key[16];
-	int i, n;
+	int n;
 
-	for (i = 0; i < bad; i++) {
-		snprintf(key, sizeof(key), "bad%d", i);
-		reserve(key);
-	}
+	reserve_many("bad", bad);
 	spoil(NULL, K_PATH, NO_PATH);
-	for (i = 0; i < 6; i++) {
-		snprintf(key, sizeof(key), "good%d", i);
-		reserve(key);
-	}
+	reserve_many("good", 6);
 	set_range(K_OWNER, 0, bad - 1, 1, 1);
 	set_range(K_OWNER, bad, bad + 5, 1000000, 1);
 	assert_doctor_names("once_key ");

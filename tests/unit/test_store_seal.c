@@ -20,14 +20,11 @@ open_for(enum conf_durability durability)
 	struct store_options o = options();
 	char mail[] = "mail";
 	char *topics[] = { mail };
-	char err[256];
 
 	o.durability = durability;
-	if (store_open(&store, &o, err, sizeof(err)) != RC_OK ||
-	    store_topics(store, topics, 1, NULL, 0) != RC_OK)
-		return -1;
+	store = open_with(o);
 	handler = handler_open();
-	return 0;
+	return store_topics(store, topics, 1, NULL, 0) == RC_OK ? 0 : -1;
 }
 
 static int
@@ -84,21 +81,18 @@ leases(void)
 
 CASE(whatever_end_the_run_had_its_own_answer_stands)
 {
-	static const enum record_state ends[] = { RECORD_COMPLETED,
-		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN };
 	struct store_outcome *s;
 	struct store_lease lease;
 	struct store_finished done;
 	int64_t now;
-	char key[8];
-	size_t i;
+	const char *key;
 
-	for (i = 0; i < COUNT(ends); i++) {
-		snprintf(key, sizeof(key), "%zu", i);
+	for (size_t i = 0; i < COUNT(run_ends); i++) {
+		key = textf("%zu", i);
 		lease = reserve(key);
 		say(handler, &lease, OWN);
-		s = outcome(ends[i]);
-		if (ends[i] == RECORD_COMPLETED)
+		s = outcome(run_ends[i]);
+		if (run_ends[i] == RECORD_COMPLETED)
 			give_body(s, 5000);
 		snprintf(s->last_error, sizeof(s->last_error), "it died");
 		now = store_now(store);
@@ -113,7 +107,7 @@ CASE(whatever_end_the_run_had_its_own_answer_stands)
 		assert_true(own_answer_is_given(lease.id));
 		assert_int_equal(leases(), 0);
 		/* and there is no second end */
-		assert_int_equal(finish(&lease, outcome(ends[i])), RC_LOST);
+		assert_int_equal(finish(&lease, outcome(run_ends[i])), RC_LOST);
 	}
 	assert_int_equal(count_with(K_LAST_ERROR), 0);
 	assert_int_equal(count_of(BODIES), 0);
@@ -145,25 +139,21 @@ CASE(unsealed_a_key_is_answered_from_and_does_not_age)
 {
 	struct store_reservation r = reservation("k");
 	struct store_lease lease;
-	struct store_change change;
-	struct record record;
-	int swept;
+	const struct record *record;
 
 	r.lease = r.retention = 0;
 	lease = reserve_as(&r);
 	say(handler, &lease, OWN);
-	record = find("k");
-	assert_true(record.unconfirmed);
-	assert_string_equal(record.token, lease.token);
-	assert_true(record.expires_at <= store_now(store));
-	assert_false(decide_is_past(&record, store_now(store)));
-	record_free(&record);
+	record = record_of("k");
+	assert_true(record->unconfirmed);
+	assert_string_equal(record->token, lease.token);
+	assert_true(record->expires_at <= store_now(store));
+	assert_false(decide_is_past(record, store_now(store)));
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 	assert_true(own_answer_is_given(lease.id));
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 0);
 	assert_int_equal(store_forget(store, lease.id, RECORD_NONE), RC_LOST);
-	assert_int_equal(store_recover(store, 1, &change, &swept), RC_OK);
-	assert_int_equal(swept, 0); /* we live */
+	assert_int_equal(recover_in(store, 1), 0); /* we live */
 	doctor_finds_nothing();
 
 	settle(&lease, RECORD_UNKNOWN);
@@ -178,8 +168,7 @@ CASE(the_request_is_kept_until_it_is_sealed)
 	struct store_lease lease;
 
 	r.reconcile_delay = 1;
-	r.environment = "A=1";
-	r.environment_len = sizeof("A=1");
+	give_request(&r, NULL, 0);
 	lease = reserve_as(&r);
 	say(handler, &lease, OWN);
 	assert_int_equal(count_of(REQUESTS), 1);
@@ -222,10 +211,10 @@ CASE(the_longest_head_comes_back)
 	struct spool *body;
 	struct response r;
 	char sql[300];
-	size_t i, pos, n;
+	size_t pos, n;
 	struct field f;
 
-	for (i = 0; i < COUNT(heads); i++) {
+	for (size_t i = 0; i < COUNT(heads); i++) {
 		lease = reserve(heads[i]);
 		snprintf(sql, sizeof(sql), RESPONSE "200, %s, NULL)", heads[i]);
 		say(handler, &lease, sql);
@@ -313,9 +302,8 @@ FORKING(of_a_dead_process_an_own_answer_is_sealed)
 		CONF_CRASH_RESUME, CONF_CRASH_RESUME };
 	struct lost lost;
 	int heir;
-	size_t i;
 
-	for (i = 0; i < COUNT(fates); i++) {
+	for (size_t i = 0; i < COUNT(fates); i++) {
 		/* what it left behind does not hold that up */
 		lost = lose("k", fates[i], true, i == 2 ? &heir : NULL);
 		store = open_store();
@@ -444,15 +432,14 @@ CASE(superseded_an_attempt_can_say_nothing_more)
 		end_made_anew, end_past_its_retention };
 	struct store_lease lease;
 	int64_t before;
-	size_t i, j;
 
-	for (i = 0; i < COUNT(ends); i++) {
+	for (size_t i = 0; i < COUNT(ends); i++) {
 		delete_all(KEYS);
 		lease = reserve("k");
 		say(handler, &lease, CHECKPOINT "'in time')");
 		ends[i](&lease);
 		before = content();
-		for (j = 0; j < COUNT(words); j++)
+		for (size_t j = 0; j < COUNT(words); j++)
 			refuses(
 			    handler, token_of(&lease), words[j], "lease lost");
 		assert_int_equal(content(), before);
@@ -467,16 +454,15 @@ FORKING(swept_an_attempt_can_say_nothing_more)
 	struct store_reservation r;
 	struct store_lease next;
 	struct lost lost;
-	size_t i, j, k;
 
-	for (i = 0; i < COUNT(fates); i++)
-		for (j = 0; j < 2; j++) {
+	for (size_t i = 0; i < COUNT(fates); i++)
+		for (size_t j = 0; j < 2; j++) {
 			lost = lose("k", fates[i], j == 1, NULL);
 			store = open_store();
 			handler = handler_open();
 			say(handler, &lost.lease, words[0]); /* not yet */
 			assert_int_equal(sweep(store), 1);
-			for (k = 0; k < COUNT(words); k++)
+			for (size_t k = 0; k < COUNT(words); k++)
 				refuses(handler, token_of(&lost.lease),
 				    words[k], "lease lost");
 			if (fates[i] == CONF_CRASH_RESUME && j == 0) {
@@ -488,7 +474,7 @@ FORKING(swept_an_attempt_can_say_nothing_more)
 				next = reserve_as(&r);
 				assert_string_equal(
 				    next.recovery_point, "late");
-				for (k = 0; k < COUNT(words); k++)
+				for (size_t k = 0; k < COUNT(words); k++)
 					refuses(handler, token_of(&lost.lease),
 					    words[k], "lease lost");
 				say(handler, &next, words[2]);
@@ -515,14 +501,13 @@ base_syncs(void)
 	return vfs_calls(VFS_SYNC) - vfs_log_syncs();
 }
 
-static enum rc
-open_synced(void)
+static void
+reopen_synced(void)
 {
 	struct store_options o = options();
-	char err[256];
 
 	o.durability = CONF_DURABILITY_FULL;
-	return store_open(&store, &o, err, sizeof(err));
+	reopen_with(o);
 }
 
 #define SYNCED(name) TEST_WITH(name, setup_synced_handler, teardown_handler)
@@ -533,8 +518,9 @@ SYNCED(who_opens_it_syncs_what_a_predecessor_left)
 	unsigned base;
 
 	store_close(store);
+	store = NULL;
 	base = base_syncs();
-	assert_int_equal(open_synced(), RC_OK);
+	reopen_synced();
 	assert_true(base_syncs() > base);
 }
 
@@ -588,8 +574,7 @@ SYNCED(answers_of_a_process_that_does_not_sync_are_synced_first)
 	assert_int_equal(syncs_of_an_answer(other), 0);
 	assert_true(syncs_of_an_answer(store) > 0);
 	store_close(other);
-	store_close(store);
-	assert_int_equal(open_synced(), RC_OK);
+	reopen_synced();
 	assert_int_equal(syncs_of_an_answer(store), 0);
 }
 

@@ -40,8 +40,7 @@ job(const char *key)
 {
 	struct store_reservation r = reservation(key);
 
-	r.environment = "A=b";
-	r.environment_len = 4;
+	give_request(&r, NULL, 0);
 	return r;
 }
 
@@ -63,23 +62,14 @@ start_fails(void)
 {
 	struct store_reservation r = job("");
 	struct store_lease lease;
-	struct record next;
-	enum rc rc;
 
-	assert_int_equal(store_job_next(store, &next), RC_OK);
-	rc = store_job_start(store, &next, &r, &lease);
-	record_free(&next);
-	return rc;
+	return start_next(&r, &lease);
 }
 
 static enum rc
 forget(const char *key)
 {
-	struct record r = find(key);
-	enum rc rc = store_forget(store, r.id, RECORD_NONE);
-
-	record_free(&r);
-	return rc;
+	return store_forget(store, record_of(key)->id, RECORD_NONE);
 }
 
 /* By a reconciler, after that many tries, or by an operator. */
@@ -138,14 +128,11 @@ find_out_each(void)
 	static const enum record_state to[] = { RECORD_COMPLETED,
 		RECORD_FAILED_RETRYABLE };
 	struct store_lease lease;
-	char key[8];
 
 	for (size_t i = 0; i < COUNT(to); i++) {
-		snprintf(key, sizeof(key), "u%zu", i);
-		lease = put(key, RECORD_UNKNOWN);
+		lease = put(textf("u%zu", i), RECORD_UNKNOWN);
 		resolve(&lease, 0, to[i]);
-		snprintf(key, sizeof(key), "d%zu", i);
-		lease = put(key, RECORD_UNKNOWN);
+		lease = put(textf("d%zu", i), RECORD_UNKNOWN);
 		resolve(&lease, 0, RECORD_DEAD_LETTER);
 		resolve(&lease, -1, to[i]);
 	}

@@ -59,10 +59,9 @@ static void
 run_together(struct topic_write *t, unsigned n)
 {
 	sqlite3 *other = raw_open(file);
-	unsigned i;
 
 	raw_run(other, "BEGIN IMMEDIATE");
-	for (i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		t[i].w.run = topic_run;
 		assert_int_equal(
 		    pthread_create(&t[i].thread, NULL, do_it, &t[i]), 0);
@@ -70,7 +69,7 @@ run_together(struct topic_write *t, unsigned n)
 			sched_yield();
 	}
 	raw_run(other, "ROLLBACK");
-	for (i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++)
 		pthread_join(t[i].thread, NULL);
 	sqlite3_close(other);
 }
