@@ -84,6 +84,19 @@ setup_server(void **state)
 	return setenv("TEST_DATABASE", control("make server"), 1);
 }
 
+/* At the server named primary. */
+static UNUSED void
+sql(const char *text)
+{
+	(void)control("primary sql %s", text);
+}
+
+static UNUSED long
+number(const char *text)
+{
+	return strtol(control("primary sql %s", text), NULL, 10);
+}
+
 static UNUSED int
 stop_servers(void **state)
 {

@@ -321,6 +321,13 @@ try_reserve_in(struct store *s, const struct store_reservation *r,
 	return d;
 }
 
+/* The same in the test's own store, without the lease. */
+static UNUSED enum decision
+decision_as(const struct store_reservation *r)
+{
+	return try_reserve_in(store, r, NULL);
+}
+
 static UNUSED struct store_lease
 reserve_as(const struct store_reservation *r)
 {
@@ -351,7 +358,7 @@ decision_for(const char *key)
 {
 	struct store_reservation r = reservation(key);
 
-	return try_reserve_in(store, &r, NULL);
+	return decision_as(&r);
 }
 
 /* So many keys are looked up that are not there that the store expects the next
@@ -734,6 +741,13 @@ answer_is(int64_t id, size_t length)
 	response_free(&r);
 	spool_free(body);
 	return same;
+}
+
+/* Whatever its state is. */
+static UNUSED void
+forget_key(int64_t id)
+{
+	assert_int_equal(store_forget(store, id, RECORD_NONE), RC_OK);
 }
 
 /* --- passes ------------------------------------------------------------- */

@@ -100,7 +100,6 @@ enum rows {
 	REFUSED,
 	EFFECTS,
 	PAYLOADS, /* apart from their effects; only SQLite has them */
-	TOPICS,
 	OWNERS,
 	META,
 	CLOCK
@@ -115,7 +114,6 @@ static const char *const row_tables[] = {
 	[REFUSED] = "once_refused",
 	[EFFECTS] = "once_effect",
 	[PAYLOADS] = "once_payload",
-	[TOPICS] = "once_topic",
 	[OWNERS] = "once_owner",
 	[META] = "once_meta",
 	[CLOCK] = "once_clock",
@@ -199,7 +197,6 @@ count_effects(enum effect_state state)
 	X(E_ATTEMPTS, EFFECTS, "attempts")                \
 	X(E_KEY_ID, EFFECTS, "key_id")                    \
 	X(E_NEXT_AT, EFFECTS, "next_at")                  \
-	X(E_OWNER, EFFECTS, "owner")                      \
 	X(E_PAYLOAD, EFFECTS, "payload")                  \
 	X(E_UPDATED_AT, EFFECTS, "updated_at")            \
 	X(R_ATTEMPT, REFUSED, "attempt")                  \

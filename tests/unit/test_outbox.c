@@ -56,11 +56,8 @@ static void
 emit(const char *topic)
 {
 	static int keys;
-	struct store_lease lease;
-	char key[16];
+	struct store_lease lease = reserve(textf("k%d", keys++));
 
-	snprintf(key, sizeof(key), "k%d", keys++);
-	lease = reserve(key);
 	assert_true(try_emit(&lease, topic, "x", 1));
 }
 
@@ -127,8 +124,6 @@ CASE(topics_take_turns)
 	}
 	assert_string_equal(order, "msmsmsms");
 }
-
-/* --- what becomes of it ------------------------------------------------- */
 
 /* --- a disk that fails -------------------------------------------------- */
 

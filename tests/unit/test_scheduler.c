@@ -142,11 +142,8 @@ static void
 emit(void)
 {
 	static int keys;
-	struct store_lease lease;
-	char key[16];
+	struct store_lease lease = reserve(textf("k%d", keys++));
 
-	snprintf(key, sizeof(key), "k%d", keys++);
-	lease = reserve(key);
 	assert_true(try_emit(&lease, "mail", "x", 1));
 }
 

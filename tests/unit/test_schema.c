@@ -110,7 +110,7 @@ NEW_TEST(each_part_of_the_schema_is_known_to_doctor)
 {
 	const char *const *text;
 	char name[64], sql[200];
-	size_t n, i;
+	size_t n;
 
 	store = open_store();
 	text = queries_schema(&n);
@@ -118,7 +118,7 @@ NEW_TEST(each_part_of_the_schema_is_known_to_doctor)
 	    raw_number("SELECT count(*) FROM sqlite_schema "
 		       "WHERE sql IS NOT NULL AND name GLOB 'once_*'"),
 	    n);
-	for (i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const char *p = strstr(text[i], "once_");
 
 		assert_non_null(p);
@@ -140,13 +140,12 @@ refused_and_left_alone(int version, const char *why)
 	struct store_options o = options();
 	char err[256] = "", number[16];
 	int64_t keys;
-	int i;
 
 	rawf("PRAGMA user_version = %d", version);
 	raw("CREATE TABLE once_other(x)");
 	keys = raw_number("SELECT count(*) FROM sqlite_schema");
 	snprintf(number, sizeof(number), "version %d", version);
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		o.create = i == 0;
 		assert_int_equal(
 		    store_open(&store, &o, err, sizeof(err)), RC_VERSION);

@@ -66,7 +66,7 @@ STORE_TEST(an_identity_is_scope_path_and_key)
 		assert_int_equal(
 		    store_find(store, &r.identity, &record), RC_NOTFOUND);
 		reserve_as(&r);
-		assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_BUSY);
+		assert_int_equal(decision_as(&r), DECIDE_BUSY);
 	}
 	assert_int_equal(count_of(KEYS), i);
 }
@@ -101,8 +101,7 @@ STORE_TEST(a_retry_gets_what_the_state_says)
 		for (int byte = 0; byte < 32; byte += 31) {
 			r = reservation(rows[i].name);
 			r.fingerprint[byte] ^= 1;
-			assert_int_equal(
-			    try_reserve_in(store, &r, NULL), DECIDE_MISMATCH);
+			assert_int_equal(decision_as(&r), DECIDE_MISMATCH);
 		}
 		assert_int_equal(state_of(rows[i].name), rows[i].state);
 		assert_int_equal(decision_for(rows[i].name), rows[i].same);
@@ -154,7 +153,7 @@ STORE_TEST(another_fingerprint_spec_is_not_compared_here)
 	/* made again by the record's own fingerprint spec, it is */
 	r.fingerprint_spec = found.fingerprint_spec;
 	memcpy(r.fingerprint, found.fingerprint, sizeof(r.fingerprint));
-	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_REPLAY);
+	assert_int_equal(decision_as(&r), DECIDE_REPLAY);
 	record_free(&found);
 }
 

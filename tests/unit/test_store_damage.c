@@ -147,11 +147,11 @@ is_damage(enum rc rc)
 static int
 fill_up(void)
 {
-	char key[32];
+	const char *key;
 	enum rc rc;
 
 	for (int n = 0; n < MANY; n++) {
-		snprintf(key, sizeof(key), "new%d", n);
+		key = textf("new%d", n);
 		if ((rc = try_reserve(key, 0)) == RC_OK)
 			continue;
 		assert_true(is_damage(rc));

@@ -270,7 +270,7 @@ STORE_TEST(deleting_keys_is_not_going_back)
 	settle_for(&lease[0], RECORD_COMPLETED, 0);
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 	lease[1] = put("a", RECORD_UNKNOWN);
-	assert_int_equal(store_forget(store, lease[1].id, RECORD_NONE), RC_OK);
+	forget_key(lease[1].id);
 	lease[2] = reserve("a");
 	delete_all(KEYS);
 	lease[3] = reserve("a");

@@ -250,8 +250,7 @@ reserve_stored(struct side *side)
 	struct store_reservation r = stored();
 
 	(void)side;
-	return try_reserve_in(store, &r, NULL) == DECIDE_RUN ? RC_OK
-							     : RC_EXISTS;
+	return decision_as(&r) == DECIDE_RUN ? RC_OK : RC_EXISTS;
 }
 
 CASE(of_a_key_that_was_just_queued_the_request_counts_once)

@@ -100,24 +100,22 @@ goes(const char *topic, enum effect_state state)
 	return id;
 }
 
-/* The row of that number, or false. */
-static bool
-row_of(int64_t id, struct effect *row)
+/* The row of that number, NULL for none; it lives until the next call. */
+static const struct effect *
+row_of(int64_t id)
 {
-	return store_browse_effect(store, id, row) == RC_OK;
+	static struct effect row;
+
+	effect_free(&row);
+	return store_browse_effect(store, id, &row) == RC_OK ? &row : NULL;
 }
 
 static enum effect_state
 effect_state(int64_t id)
 {
-	struct effect row;
-	enum effect_state state = EFFECT_NONE;
+	const struct effect *row = row_of(id);
 
-	if (row_of(id, &row)) {
-		state = row.state;
-		effect_free(&row);
-	}
-	return state;
+	return row != NULL ? row->state : EFFECT_NONE;
 }
 
 /* --- one effect --------------------------------------------------------- */
@@ -153,7 +151,7 @@ TOPICS_TEST(a_try_counts_and_has_one_owner)
 {
 	struct store_lease lease = reserve("k");
 	struct effect e, same;
-	struct effect row;
+	const struct effect *row;
 
 	emit(&lease, "mail");
 	assert_int_equal(next_in(store, "mail", &same), RC_OK);
@@ -162,11 +160,10 @@ TOPICS_TEST(a_try_counts_and_has_one_owner)
 	assert_true(nothing_is_due("mail"));
 	assert_int_equal(store_effect_begin(store, &same), RC_LOST);
 	assert_int_equal(same.attempts, 0);
-	assert_true(row_of(e.id, &row));
-	assert_int_equal(row.attempts, 1);
-	assert_int_equal(row.next_at, 0);
-	assert_true(row.owner != 0 && !store_owner_is_dead(store, row.owner));
-	effect_free(&row);
+	assert_non_null(row = row_of(e.id));
+	assert_int_equal(row->attempts, 1);
+	assert_int_equal(row->next_at, 0);
+	assert_true(row->owner != 0 && !store_owner_is_dead(store, row->owner));
 	check_effects();
 	end(&e, EFFECT_DELIVERED);
 	assert_int_equal(store_effect_begin(store, &same), RC_LOST);
@@ -180,7 +177,7 @@ TOPICS_TEST(a_delivered_one_keeps_its_reference_and_no_payload)
 		.reference = bytes,
 		.reference_len = 5 };
 	struct store_lease lease = reserve("k");
-	struct effect row;
+	const struct effect *row;
 	struct effect e;
 
 	emit(&lease, "mail");
@@ -189,16 +186,15 @@ TOPICS_TEST(a_delivered_one_keeps_its_reference_and_no_payload)
 	effect_free(&e);
 	e = begin("mail");
 	assert_int_equal(store_effect_end(store, &e, &how), RC_OK);
-	assert_true(row_of(e.id, &row));
-	assert_int_equal(row.state, EFFECT_DELIVERED);
-	assert_int_equal(row.attempts, 2);
-	assert_int_equal(row.reference.len, 5);
-	assert_memory_equal(row.reference.data, bytes, 6);
-	assert_null(row.last_error);
-	assert_int_equal(row.next_at, 0);
-	assert_string_equal(row.effect_key, e.effect_key);
-	assert_int_equal(row.owner, 0);
-	effect_free(&row);
+	assert_non_null(row = row_of(e.id));
+	assert_int_equal(row->state, EFFECT_DELIVERED);
+	assert_int_equal(row->attempts, 2);
+	assert_int_equal(row->reference.len, 5);
+	assert_memory_equal(row->reference.data, bytes, 6);
+	assert_null(row->last_error);
+	assert_int_equal(row->next_at, 0);
+	assert_string_equal(row->effect_key, e.effect_key);
+	assert_int_equal(row->owner, 0);
 	effect_free(&e);
 	assert_true(nothing_is_due("mail"));
 	check_effects();
@@ -207,7 +203,7 @@ TOPICS_TEST(a_delivered_one_keeps_its_reference_and_no_payload)
 TOPICS_TEST(a_failed_try_is_put_off)
 {
 	struct store_lease lease = reserve("k");
-	struct effect row;
+	const struct effect *row;
 	struct effect e, again;
 	int64_t at;
 
@@ -221,12 +217,11 @@ TOPICS_TEST(a_failed_try_is_put_off)
 	assert_string_equal(again.effect_key, e.effect_key);
 	/* No process begins it before its time. */
 	assert_int_equal(store_effect_begin(store, &again), RC_LOST);
-	assert_true(row_of(e.id, &row));
-	assert_string_equal(row.last_error, "no luck");
+	assert_non_null(row = row_of(e.id));
+	assert_string_equal(row->last_error, "no luck");
 	assert_in_range(
-	    row.next_at - store_now(store), HOUR - 60000, HOUR + SKEW);
-	assert_int_equal(row.reference.len, 0);
-	effect_free(&row);
+	    row->next_at - store_now(store), HOUR - 60000, HOUR + SKEW);
+	assert_int_equal(row->reference.len, 0);
 	effect_free(&e);
 	effect_free(&again);
 	check_effects();
@@ -290,9 +285,8 @@ TOPICS_TEST(payloads_of_all_sizes)
 	struct store_lease lease = reserve("k");
 	struct effect e;
 	struct spool *payload;
-	unsigned char *bytes;
+	unsigned char *bytes = make_bytes(1 << 20);
 
-	bytes = make_bytes(1 << 20);
 	for (size_t i = 0; i < COUNT(lengths); i++)
 		assert_true(try_emit(&lease, "mail", bytes, lengths[i]));
 	if (!is_postgresql())
@@ -322,7 +316,7 @@ TOPICS_TEST(what_a_dead_process_tried_is_due_again)
 	struct store_lease lease = reserve("k");
 	struct store *other = open_store();
 	struct effect e, again;
-	struct effect row;
+	const struct effect *row;
 
 	emit(&lease, "mail");
 	emit(&lease, "mail");
@@ -330,9 +324,8 @@ TOPICS_TEST(what_a_dead_process_tried_is_due_again)
 	assert_int_equal(sweep(store), 0);
 	assert_true(nothing_is_due("mail"));
 	store_close(other);
-	assert_true(row_of(e.id, &row));
-	assert_true(store_owner_is_dead(store, row.owner));
-	effect_free(&row);
+	assert_non_null(row = row_of(e.id));
+	assert_true(store_owner_is_dead(store, row->owner));
 	assert_int_equal(sweep(store), 0); /* no key has changed */
 	check_effects();
 	again = begin("mail");
@@ -357,8 +350,7 @@ key_goes(const struct store_lease *lease, enum leaves how)
 		assert_int_equal(expire(4), 1);
 		break;
 	case FORGOTTEN:
-		assert_int_equal(
-		    store_forget(store, lease->id, RECORD_NONE), RC_OK);
+		forget_key(lease->id);
 		break;
 	case USED_AGAIN:
 		reserve("k");
@@ -402,15 +394,9 @@ TOPICS_TEST(delivered_ones_go_with_their_key_and_pending_ones_stay)
 
 TOPICS_TEST(keys_with_many_effects_are_reaped_a_few_at_a_time)
 {
-	struct store_lease lease;
-	int i, n, sum = 0, rounds = 0;
-	char key[8];
+	int n, sum = 0, rounds = 0;
 
-	for (i = 0; i < 4; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		lease = reserve(key);
-		settle_for(&lease, RECORD_COMPLETED, 0);
-	}
+	complete_many("", 4, 0);
 	add_delivered(NULL, 900);
 	for (; (n = expire(STORE_EXPIRE_MAX)) > 0; rounds++)
 		sum += n;
@@ -638,16 +624,13 @@ TOPICS_TEST(turns_hold_whatever_happens)
 	struct walk w;
 	unsigned seed;
 	int step;
-	char key[8];
 
 	for (seed = 1; seed <= 8; seed++) {
 		forget_effects();
 		memset(&w, 0, sizeof(w));
 		w.seed = seed;
-		for (int i = 0; i < WALKED; i++) {
-			snprintf(key, sizeof(key), "%u.%d", seed, i);
-			w.lease[i] = reserve(key);
-		}
+		for (int i = 0; i < WALKED; i++)
+			w.lease[i] = reserve(textf("%u.%d", seed, i));
 		for (step = 0; step < 150; step++) {
 			walk_step(&w);
 			check_effects();

@@ -154,18 +154,32 @@ suspect(void)
 /* --- reserve -------------------------------------------------------------- */
 
 /* The COMMIT, or the answer to it, is lost, and the next connection tells. */
-CASE(reserved_once_although_the_connection_is_lost)
+static void
+once_although_cut(bool at_the_end)
 {
 	static const char *const cuts[] = { "answer-commit", "commit" };
 	struct store_lease lease;
 
 	for (size_t i = 0; i < COUNT(cuts); i++) {
-		(void)control("net cut_at %s", cuts[i]);
+		if (!at_the_end)
+			(void)control("net cut_at %s", cuts[i]);
 		lease = reserve(cuts[i]);
 		assert_int_equal(lease.attempt, 1);
+		if (at_the_end)
+			(void)control("net cut_at %s", cuts[i]);
 		settle(&lease, RECORD_COMPLETED);
 		assert_int_equal(decision_for(cuts[i]), DECIDE_REPLAY);
 	}
+}
+
+CASE(reserved_once_although_the_connection_is_lost)
+{
+	once_although_cut(false);
+}
+
+CASE(finished_although_the_connection_is_lost)
+{
+	once_although_cut(true);
 }
 
 /* Nothing has run, so the keeper releases the key, or leaves it free. */
@@ -374,19 +388,6 @@ CASE(a_stored_request_is_counted_although_answers_are_lost)
 	}
 }
 
-CASE(finished_although_the_connection_is_lost)
-{
-	static const char *const cuts[] = { "answer-commit", "commit" };
-	struct store_lease lease;
-
-	for (size_t i = 0; i < COUNT(cuts); i++) {
-		lease = reserve(cuts[i]);
-		(void)control("net cut_at %s", cuts[i]);
-		settle(&lease, RECORD_COMPLETED);
-		assert_int_equal(decision_for(cuts[i]), DECIDE_REPLAY);
-	}
-}
-
 /* The group took place, and found no lease of that attempt. */
 CASE(not_finished_by_a_group_whose_answer_is_lost)
 {
@@ -481,10 +482,10 @@ CASE(a_response_of_the_handler_stands_when_its_attempt_ends)
 	struct store_finished done;
 	struct store_outcome *o;
 	struct store_lease lease;
-	char key[16];
+	const char *key;
 
 	for (size_t i = 0; i < COUNT(run_ends) * COUNT(cuts); i++) {
-		snprintf(key, sizeof(key), "k%zu", i);
+		key = textf("k%zu", i);
 		lease = reserve_and_respond(key);
 		o = outcome(run_ends[i / COUNT(cuts)]);
 		(void)control("net cut_at %s", cuts[i % COUNT(cuts)]);
@@ -502,10 +503,10 @@ CASE(a_response_of_the_handler_stands_whatever_the_keeper_finds)
 	static const char *const cuts[] = { "answer-commit away",
 		"commit away" };
 	struct store_lease lease;
-	char key[16];
+	const char *key;
 
 	for (size_t i = 0; i < COUNT(cuts); i++) {
-		snprintf(key, sizeof(key), "k%zu", i);
+		key = textf("k%zu", i);
 		lease = reserve_and_respond(key);
 		(void)control("net cut_at %s", cuts[i]);
 		assert_int_equal(

@@ -418,8 +418,7 @@ STORE_TEST(others_commit_while_a_key_without_a_lease_is_settled)
 		assert_int_equal(count_of(STAGED), 0);
 		assert_int_equal(count_of(ANSWERS), 1);
 		assert_true(bodies_are_well());
-		assert_int_equal(
-		    store_forget(store, lease.id, RECORD_NONE), RC_OK);
+		forget_key(lease.id);
 		nothing_is_left();
 	}
 }
@@ -451,12 +450,6 @@ STORE_TEST(two_answers_to_one_key_do_not_mix)
 }
 
 /* What else may become of the key while its answer is stored. */
-static void
-forget_it(int64_t id)
-{
-	assert_int_equal(store_forget(store, id, RECORD_NONE), RC_OK);
-}
-
 static const struct store_tries by_operator = { 1, -1 };
 
 static void
@@ -485,7 +478,7 @@ settle_it_shortly(int64_t id)
 
 STORE_TEST(an_answer_to_a_key_that_changed_meanwhile_leaves_nothing)
 {
-	static void (*const changes[])(int64_t) = { forget_it, release_it,
+	static void (*const changes[])(int64_t) = { forget_key, release_it,
 		run_it_again, settle_it_shortly };
 	static const enum record_state after[] = { RECORD_NONE,
 		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN, RECORD_COMPLETED };
@@ -503,7 +496,7 @@ STORE_TEST(an_answer_to_a_key_that_changed_meanwhile_leaves_nothing)
 		if (after[i] == RECORD_COMPLETED)
 			assert_true(answer_is(lease.id, 5000));
 		if (after[i] != RECORD_NONE)
-			forget_it(lease.id);
+			forget_key(lease.id);
 		nothing_is_left();
 	}
 }
@@ -552,7 +545,7 @@ STORE_TEST(doctor_finds_settled_answers_that_are_not_whole)
 	assert_true(doctor_says("bodies") == '+');
 	lose_last_piece();
 	assert_false(doctor_says("bodies") == '+');
-	forget_it(lease.id);
+	forget_key(lease.id);
 	nothing_is_left();
 	plant_answer(4711, -77);
 	assert_false(doctor_says("bodies") == '+');

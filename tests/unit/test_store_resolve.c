@@ -163,8 +163,7 @@ STORE_TEST(a_request_is_erased_with_the_outcome)
 					     RECORD_FAILED_RETRYABLE, 0),
 			    RC_OK);
 		if (i == 5)
-			assert_int_equal(
-			    store_forget(store, lease.id, RECORD_NONE), RC_OK);
+			forget_key(lease.id);
 		if (i == 6) {
 			set_state(rows[i], RECORD_FAILED_RETRYABLE);
 			set_value(rows[i], K_EXPIRES_AT, 1);
@@ -223,11 +222,9 @@ STORE_TEST(callers_take_turns)
 	static const int64_t callers[] = { 7, 7, 7, 9, 8, INT64_C(1) << 61 };
 	struct store_reservation r;
 	struct store_lease lease;
-	char key[8];
 
 	for (size_t i = 0; i < COUNT(callers); i++) {
-		snprintf(key, sizeof(key), "%zu", i);
-		r = kept(key, 0);
+		r = kept(textf("%zu", i), 0);
 		r.caller = callers[i];
 		r.reconcile_delay = HOUR;
 		lease = reserve_as(&r);
@@ -344,10 +341,10 @@ STORE_TEST(a_dead_letter_is_for_an_operator_alone)
 	static const enum record_state states[] = { RECORD_COMPLETED,
 		RECORD_FAILED_RETRYABLE };
 	struct store_lease lease;
-	char key[8];
+	const char *key;
 
 	for (size_t i = 0; i < COUNT(states); i++) {
-		snprintf(key, sizeof(key), "%zu", i);
+		key = record_state_name(states[i]);
 		lease = become_unknown(key);
 		make_due();
 		assert_int_equal(
@@ -410,12 +407,9 @@ STORE_TEST(any_key_but_a_running_one_is_forgotten)
 		assert_int_equal(
 		    store_forget(store, lease.id, RECORD_NONE), RC_LOST);
 		assert_true(kept_is(lease.id, 70000));
-		if (states[i] == RECORD_COMPLETED) {
-			struct store_outcome *s = outcome(states[i]);
-
-			give_body(s, 70000);
-			assert_int_equal(finish(&lease, s), RC_OK);
-		} else {
+		if (states[i] == RECORD_COMPLETED)
+			answer_with(&lease, 70000);
+		else {
 			settle(&lease, RECORD_UNKNOWN);
 			set_state("k", states[i]);
 		}
@@ -435,8 +429,7 @@ STORE_TEST(any_key_but_a_running_one_is_forgotten)
 		assert_int_equal(again.attempt, 1);
 		assert_string_not_equal(again.downstream, lease.downstream);
 		settle(&again, RECORD_UNKNOWN);
-		assert_int_equal(
-		    store_forget(store, again.id, RECORD_NONE), RC_OK);
+		forget_key(again.id);
 	}
 }
 

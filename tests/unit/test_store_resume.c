@@ -214,8 +214,7 @@ DIR_TEST(by_another_lock_file_nothing_is_released)
 		set_value("k", K_LOCKED_UNTIL, 1);
 		assert_int_equal(sweep(store), 1);
 		assert_int_equal(state_of("k"), RECORD_UNKNOWN);
-		assert_int_equal(
-		    store_forget(store, family.lease.id, RECORD_NONE), RC_OK);
+		forget_key(family.lease.id);
 		store_close(store);
 		store = NULL;
 	}
@@ -302,9 +301,9 @@ over(const struct store_reservation *r, enum record_state state)
 static void
 is_gone(struct store_reservation r)
 {
-	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_GONE);
+	assert_int_equal(decision_as(&r), DECIDE_GONE);
 	r.fingerprint[3] ^= 1;
-	assert_int_equal(try_reserve_in(store, &r, NULL), DECIDE_MISMATCH);
+	assert_int_equal(decision_as(&r), DECIDE_MISMATCH);
 }
 
 STORE_TEST(past_its_retention_a_marked_key_is_gone)
@@ -375,14 +374,7 @@ STORE_TEST(a_key_past_both_is_deleted_at_once)
 
 STORE_TEST(a_batch_is_bounded_in_bytes)
 {
-	struct store_lease lease;
-	char key[16];
-
-	for (int i = 0; i < 5; i++) {
-		snprintf(key, sizeof(key), "%d", i);
-		lease = reserve(key);
-		settle_for(&lease, RECORD_COMPLETED, 0);
-	}
+	complete_many("", 5, 0);
 	set_value(NULL, K_BODY_LENGTH, STORE_EXPIRE_BYTES - 1);
 	/* until it is enough, the one that makes it so included */
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 2);

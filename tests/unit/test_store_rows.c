@@ -181,8 +181,6 @@ STORE_TEST(a_sweep_settles_what_is_beside_a_bad_one)
 STORE_TEST(a_sweep_gets_past_many_owners_with_bad_rows_only)
 {
 	const int bad = 3 * 64 + 1;
-	struct store_change changes[4];
-	int n;
 
 	reserve_many("bad", bad);
 	spoil(NULL, K_PATH, NO_PATH);
@@ -190,16 +188,10 @@ STORE_TEST(a_sweep_gets_past_many_owners_with_bad_rows_only)
 	set_range(K_OWNER, 0, bad - 1, 1, 1);
 	set_range(K_OWNER, bad, bad + 5, 1000000, 1);
 	assert_doctor_names("once_key ");
-	assert_int_equal(
-	    store_recover(store, COUNT(changes), changes, &n), RC_OK);
-	assert_int_equal(n, 4);
-	store_changes_free(changes, n);
+	assert_int_equal(recover_in(store, 4), 4);
 	assert_int_equal(state_of("good3"), RECORD_UNKNOWN);
 	assert_int_equal(state_of("good4"), RECORD_IN_PROGRESS);
-	assert_int_equal(
-	    store_recover(store, COUNT(changes), changes, &n), RC_OK);
-	assert_int_equal(n, 2);
-	store_changes_free(changes, n);
+	assert_int_equal(recover_in(store, 4), 2);
 }
 
 /* An outcome that could never be recorded would stop all new runs.  That of a
@@ -251,24 +243,14 @@ STORE_TEST(reaping_and_lists_pass_by_bad_ones)
 /* More bad rows than any transaction skips. */
 STORE_TEST(a_crowd_of_bad_rows_keeps_no_key_from_being_reaped)
 {
-	struct store_change changes[STORE_EXPIRE_MAX];
-	char key[16];
-	int n;
-
 	put("bad", RECORD_COMPLETED);
 	spoil("bad", K_PATH, NO_PATH);
 	pass_retention("bad");
 	copy_row("bad", 3500);
-	for (int i = 0; i < 5; i++) {
-		snprintf(key, sizeof(key), "good%d", i);
-		put(key, RECORD_COMPLETED);
-		set_value(key, K_EXPIRES_AT, 2);
-	}
+	complete_many("good", 5, 0);
 	assert_int_equal(expire(2), 2);
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 3);
-	assert_int_equal(
-	    store_expire(store, STORE_EXPIRE_MAX, changes, &n), RC_OK);
-	assert_int_equal(n, 0);
+	assert_int_equal(expire(STORE_EXPIRE_MAX), 0);
 	/* An operator mends one. */
 	spoil("bad7", K_PATH, "'/payments'");
 	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);

@@ -32,18 +32,6 @@ open_pool(const char *database, int64_t busy_timeout, unsigned connections)
 	return p;
 }
 
-static void
-sql(const char *text)
-{
-	(void)control("primary sql %s", text);
-}
-
-static long
-number(const char *text)
-{
-	return strtol(control("primary sql %s", text), NULL, 10);
-}
-
 static int
 setup_group(void **state)
 {
@@ -421,14 +409,20 @@ CASE(a_connection_that_is_lost_leaves_its_message)
 
 /* --- a standby ------------------------------------------------------------ */
 
-/* COMMIT succeeds with a WARNING then. */
-CASE(a_commit_that_only_the_primary_has)
+/* A backend's COMMIT waits for the standby, and that function ends the wait.
+ * The standby comes back later, and has all that was committed. */
+static void
+interrupt_commit(const char *function)
 {
-	struct watch w = { .until = WAITS_FOR_STANDBY,
-		.then = "primary sql SELECT pg_cancel_backend(pid) FROM "
-			"pg_stat_activity WHERE wait_event = 'SyncRep'" };
+	struct watch w = { .until = WAITS_FOR_STANDBY };
 	struct sale s = { 0 };
+	char then[200];
 
+	snprintf(then, sizeof(then),
+	    "primary sql SELECT %s(pid) FROM pg_stat_activity "
+	    "WHERE wait_event = 'SyncRep'",
+	    function);
+	w.then = then;
 	txn_close(pool);
 	pool = open_pool(through, 1000, 1);
 	txn_set_owner(pool, OWNER);
@@ -439,12 +433,22 @@ CASE(a_commit_that_only_the_primary_has)
 	end_watch(&w);
 	assert_int_equal(s.runs, 2);
 	assert_int_equal(health().pending, 1);
-	/* The standby is there again: it has all that was committed. */
 	(void)control("primary synchronous ");
 	settle_all();
 	assert_int_equal(sales(), 2);
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 3);
+}
+
+/* COMMIT succeeds with a WARNING then. */
+CASE(a_commit_that_only_the_primary_has)
+{
+	interrupt_commit("pg_cancel_backend");
+}
+
+CASE(a_backend_killed_in_commit)
+{
+	interrupt_commit("pg_terminate_backend");
 }
 
 /* The row counts only when a COMMIT that waited for the standby has confirmed
@@ -471,28 +475,6 @@ CASE(a_row_of_a_slot_that_only_the_primary_has)
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_false(health().went_back);
 	assert_int_equal(sales(), 1);
-}
-
-/* The backend is killed while its COMMIT waits for the standby. */
-CASE(a_backend_killed_in_commit)
-{
-	struct watch w = { .until = WAITS_FOR_STANDBY,
-		.then = "primary sql SELECT pg_terminate_backend(pid) FROM "
-			"pg_stat_activity WHERE wait_event = 'SyncRep'" };
-	struct sale s = { 0 };
-
-	txn_close(pool);
-	pool = open_pool(through, 1000, 1);
-	txn_set_owner(pool, OWNER);
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
-	(void)control("primary synchronous ghost");
-	start_watch(&w);
-	assert_int_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_PENDING);
-	end_watch(&w);
-	(void)control("primary synchronous ");
-	settle_all();
-	assert_int_equal(s.runs, 2);
-	assert_int_equal(sales(), 2);
 }
 
 /* --- others in the way ---------------------------------------------------- */

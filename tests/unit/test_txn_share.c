@@ -32,18 +32,6 @@ open_pool(const char *database, int64_t owner)
 	return p;
 }
 
-static void
-sql(const char *text)
-{
-	(void)control("primary sql %s", text);
-}
-
-static long
-number(const char *text)
-{
-	return strtol(control("primary sql %s", text), NULL, 10);
-}
-
 static int
 setup_group(void **state)
 {

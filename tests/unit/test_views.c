@@ -131,12 +131,11 @@ TOPICS_TEST(what_is_wrong_is_refused_by_its_column)
 	};
 	struct store_lease lease = reserve("k");
 	sqlite3 *db;
-	size_t i, j;
 
-	for (j = 0; j < COUNT(settings); j++) {
+	for (size_t j = 0; j < COUNT(settings); j++) {
 		db = handler_open();
 		raw_run(db, settings[j]);
-		for (i = 0; i < COUNT(rows); i++)
+		for (size_t i = 0; i < COUNT(rows); i++)
 			refuses(
 			    db, token_of(&lease), rows[i].sql, rows[i].message);
 		sqlite3_close(db);
@@ -226,12 +225,11 @@ TOPICS_TEST(what_is_right_is_taken)
 	};
 	struct store_lease lease;
 	sqlite3 *db;
-	size_t i, j;
 
-	for (j = 0; j < COUNT(settings); j++) {
+	for (size_t j = 0; j < COUNT(settings); j++) {
 		db = handler_open();
 		raw_run(db, settings[j]);
-		for (i = 0; i < COUNT(rows); i++) {
+		for (size_t i = 0; i < COUNT(rows); i++) {
 			/* 16 MB are written once */
 			if (j > 0 && strstr(rows[i].sql, "16777216") != NULL)
 				continue;
@@ -253,9 +251,8 @@ TOPICS_TEST(each_effect_has_a_key_of_its_own)
 {
 	struct store_lease lease = reserve("k");
 	sqlite3 *db = handler_open();
-	int i;
 
-	for (i = 0; i < 50; i++)
+	for (int i = 0; i < 50; i++)
 		say(db, &lease, OUTBOX "'mail', 'x')");
 	assert_int_equal(
 	    raw_number("SELECT count(DISTINCT effect_key) FROM once_effect "
@@ -323,10 +320,9 @@ TOPICS_TEST(the_views_show_nothing_and_change_nothing)
 	struct store_lease lease = reserve("k");
 	sqlite3 *db = handler_open();
 	sqlite3_stmt *s;
-	size_t i;
 
 	say(db, &lease, OUTBOX "'mail', 'x')");
-	for (i = 0; i < COUNT(words); i++)
+	for (size_t i = 0; i < COUNT(words); i++)
 		assert_int_not_equal(
 		    sqlite3_prepare_v2(db, words[i], -1, &s, NULL), SQLITE_OK);
 	assert_int_equal(
@@ -378,9 +374,8 @@ TOPICS_TEST(no_word_looks_at_every_key)
 	sqlite3_stmt *s;
 	char sql[200];
 	int sought, p1;
-	size_t i;
 
-	for (i = 0; i < COUNT(words); i++) {
+	for (size_t i = 0; i < COUNT(words); i++) {
 		snprintf(sql, sizeof(sql), "EXPLAIN %s", words[i]);
 		assert_int_equal(
 		    sqlite3_prepare_v2(db, sql, -1, &s, NULL), SQLITE_OK);
@@ -412,10 +407,10 @@ occurrences(const char *number)
 	const char *const *text;
 	const char *p;
 	int found = 0;
-	size_t n, i;
+	size_t n;
 
 	text = queries_schema(&n);
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		for (p = text[i]; (p = strstr(p, number)) != NULL; p++)
 			found++;
 	return found;
@@ -444,9 +439,8 @@ TOPICS_TEST(the_numbers_in_sql_are_those_of_the_headers)
 		{ RECORD_TOKEN_LEN + 2, "substr(NEW.token, ", ")", 8 },
 	};
 	char text[64];
-	size_t i;
 
-	for (i = 0; i < COUNT(rows); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		snprintf(text, sizeof(text), "%s%zu%s", rows[i].before,
 		    rows[i].number, rows[i].after);
 		if (occurrences(text) != rows[i].times)
