@@ -55,6 +55,7 @@ start_servers(void **state)
 	int in[2], out[2];
 
 	(void)state;
+	log_set_level(LOG_ERROR + 1);
 	snprintf(script, sizeof(script), "%s/tests/unit/postgres.py",
 	    srcdir != NULL ? srcdir : "..");
 	/* The servers end when their input does, which nobody else may hold. */

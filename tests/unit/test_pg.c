@@ -613,11 +613,4 @@ CASE(a_format_that_does_not_fit_is_refused)
 	assert_int_equal(pg_result(pg), RC_INVALID);
 }
 
-static int
-begin_group(void **state)
-{
-	log_set_level(LOG_ERROR + 1);
-	return setup_group(state);
-}
-
-GROUP(begin_group, stop_servers)
+GROUP(setup_group, stop_servers)

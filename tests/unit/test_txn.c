@@ -7,60 +7,33 @@
 
 #include <stdatomic.h>
 
-#include "postgres.h"
-#include "txn.h"
+#include "txn_fixture.h"
 
 #define PATIENCE 3000 /* busy_timeout of most pools (ms) */
-#define OWNER    INT64_C(7)
-
-#define OK(call) assert_int_equal((call), RC_OK)
-
-static char primary[512], through[512];
-static struct txn_pool *pool;
-
-static struct txn_pool *
-open_pool(const char *database, int64_t busy_timeout, unsigned connections)
-{
-	const struct txn_options o = { .database = database,
-		.busy_timeout = busy_timeout,
-		.connections = connections };
-	struct txn_pool *p;
-	char err[256] = "";
-
-	if (txn_open(&p, &o, err, sizeof(err)) != RC_OK)
-		fail_msg("%s", err);
-	return p;
-}
 
 static int
 setup_group(void **state)
 {
-	if (start_servers(state) != 0)
+	if (make_primary(state) != 0)
 		return -1;
-	snprintf(primary, sizeof(primary), "%s", control("make primary"));
-	snprintf(through, sizeof(through), "%s", control("proxy net primary"));
-	sql("CREATE TABLE once_session(owner bigint, slot bigint, "
-	    "seq bigint NOT NULL, PRIMARY KEY(owner, slot, seq))");
 	sql("CREATE TABLE sale(n bigint)");
 	return 0;
 }
 
 static int
-setup(void **state)
+setup(UNUSED void **state)
 {
-	(void)state;
 	sql("TRUNCATE once_session, sale");
-	pool = open_pool(through, PATIENCE, 1);
-	txn_set_owner(pool, OWNER);
+	pool = open_pool(through, OWNER, PATIENCE, 1);
 	return 0;
 }
 
-static int
-teardown(void **state)
+/* The same with another busy_timeout and so many connections. */
+static void
+open_again(int64_t busy_timeout, unsigned connections)
 {
-	(void)state;
 	txn_close(pool);
-	return 0;
+	pool = open_pool(through, OWNER, busy_timeout, connections);
 }
 
 /* --- bodies --------------------------------------------------------------- */
@@ -70,6 +43,7 @@ struct sale {
 	int pid;                       /* of its server process */
 	void (*before)(struct sale *); /* the statement */
 	void (*after)(struct sale *);  /* it, and before the COMMIT */
+	const char *cut;               /* with the first COMMIT: see proxy */
 	enum rc rc;
 	int64_t number;
 };
@@ -94,6 +68,8 @@ sell(struct pg *pg, void *arg)
 		rc = pg_exec(pg, text);
 	if (s->after != NULL)
 		s->after(s);
+	if (s->cut != NULL && s->runs == 1)
+		(void)control("net cut_at %s", s->cut);
 	return rc == RC_OK ? s->rc : rc;
 }
 
@@ -128,10 +104,10 @@ health(void)
 static void
 assert_numbers(long transactions)
 {
-	const long numbers = number("SELECT sum(seq) FROM once_session");
+	const long n = numbers();
 
-	assert_true(numbers >= transactions);
-	assert_int_equal((numbers - transactions) % 2, 0);
+	assert_true(n >= transactions);
+	assert_int_equal((n - transactions) % 2, 0);
 }
 
 static void
@@ -141,8 +117,6 @@ settle_all(void)
 		txn_tidy(pool);
 	assert_int_equal(health().pending, 0);
 }
-
-#define CASE(name) TEST_WITH(name, setup, teardown)
 
 /* --- what goes well ------------------------------------------------------- */
 
@@ -154,10 +128,10 @@ CASE(each_transaction_has_a_number)
 		OK(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(s.runs, 3);
 	assert_int_equal(sales(), 3);
-	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 3);
+	assert_int_equal(numbers(), 3);
 	OK(txn_run(pool, TXN_TWICE, sell, &s));
 	assert_int_equal(sales(), 4);
-	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 3);
+	assert_int_equal(numbers(), 3);
 	assert_int_equal(health().connections, 1);
 }
 
@@ -168,7 +142,7 @@ CASE(what_a_body_refuses_is_rolled_back)
 	assert_int_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_LOST);
 	assert_int_equal(s.runs, 1);
 	assert_int_equal(sales(), 0);
-	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 0);
+	assert_int_equal(numbers(), 0);
 }
 
 static enum rc
@@ -237,35 +211,14 @@ CASE(a_backend_killed_in_mid_transaction)
 	assert_int_equal(health().pending, 0);
 }
 
-static void
-cut_answer(struct sale *s)
-{
-	if (s->runs == 1)
-		(void)control("net cut_at answer");
-}
-
-static void
-cut_question(struct sale *s)
-{
-	if (s->runs == 1)
-		(void)control("net cut_at question");
-}
-
-static void
-hold_question(struct sale *s)
-{
-	if (s->runs == 1)
-		(void)control("net cut_at hold-question");
-}
-
 CASE(the_answer_to_commit_is_lost)
 {
-	struct sale s = { .after = cut_answer };
+	struct sale s = { .cut = "answer" };
 
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(s.runs, 1);
 	assert_int_equal(sales(), 1);
-	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 1);
+	assert_int_equal(numbers(), 1);
 	s.runs = 1;
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(sales(), 2);
@@ -273,7 +226,7 @@ CASE(the_answer_to_commit_is_lost)
 
 CASE(a_commit_that_never_arrives)
 {
-	struct sale s = { .after = cut_question };
+	struct sale s = { .cut = "question" };
 
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(s.runs, 2);
@@ -313,21 +266,16 @@ end_watch(struct watch *w)
 	assert_int_equal(pthread_join(w->thread, NULL), 0);
 }
 
-#define WAITS_FOR_LOCK                           \
-	"SELECT count(*) FROM pg_stat_activity " \
-	"WHERE wait_event_type = 'Lock'"
-#define WAITS_FOR_STANDBY                        \
-	"SELECT count(*) FROM pg_stat_activity " \
-	"WHERE wait_event = 'SyncRep'"
-
 /* The lookup waits for the transaction whose COMMIT is still on its way. */
 CASE(a_commit_that_arrives_late)
 {
-	struct watch w = { .until = WAITS_FOR_LOCK, .then = "net release" };
+	struct watch w = { .until = "SELECT count(*) FROM pg_stat_activity "
+				    "WHERE wait_event_type = 'Lock'",
+		.then = "net release" };
 	struct sale s = { 0 };
 
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
-	s.after = hold_question;
+	s.cut = "hold-question";
 	s.runs = 0;
 	(void)control("net cut_at none");
 	start_watch(&w);
@@ -341,7 +289,7 @@ CASE(a_commit_that_arrives_late)
  * that it did not take place. */
 CASE(a_commit_that_arrives_too_late)
 {
-	struct sale s = { .after = hold_question };
+	struct sale s = { .cut = "hold-question" };
 
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(s.runs, 2);
@@ -363,9 +311,7 @@ CASE(a_server_that_freezes)
 	struct sale s = { .after = freeze };
 	int64_t begun, n;
 
-	txn_close(pool);
-	pool = open_pool(through, 300, 1);
-	txn_set_owner(pool, OWNER);
+	open_again(300, 1);
 	assert_int_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_PENDING);
 	assert_int_equal(s.runs, 1);
 	assert_int_equal(health().pending, 1);
@@ -384,7 +330,7 @@ CASE(no_server_is_an_error_within_the_patience)
 	struct txn_pool *none;
 	int64_t n, begun = clock_mono();
 
-	none = open_pool("host=/nonexistent", 300, 1);
+	none = open_pool("host=/nonexistent", 0, 300, 1);
 	assert_int_equal(txn_run(none, TXN_LOOK, count_sales, &n), RC_IO);
 	assert_true(clock_mono() - begun < 10000);
 	txn_close(none);
@@ -399,7 +345,7 @@ end_the_session(struct pg *pg, void *arg)
 
 CASE(a_connection_that_is_lost_leaves_its_message)
 {
-	struct txn_pool *p = open_pool(through, 300, 1);
+	struct txn_pool *p = open_pool(through, 0, 300, 1);
 
 	assert_int_not_equal(
 	    txn_run(p, TXN_LOOK, end_the_session, NULL), RC_OK);
@@ -409,64 +355,56 @@ CASE(a_connection_that_is_lost_leaves_its_message)
 
 /* --- a standby ------------------------------------------------------------ */
 
-/* A backend's COMMIT waits for the standby, and that function ends the wait.
- * The standby comes back later, and has all that was committed. */
-static void
-interrupt_commit(const char *function)
+/* COMMIT waits for a standby that is not there; meanwhile the function is
+ * called for its session. */
+static enum rc
+sell_without_standby(struct sale *s, const char *function)
 {
-	struct watch w = { .until = WAITS_FOR_STANDBY };
-	struct sale s = { 0 };
-	char then[200];
+	char then[160];
+	struct watch w = { .until = "SELECT count(*) FROM pg_stat_activity "
+				    "WHERE wait_event = 'SyncRep'",
+		.then = then };
+	enum rc rc;
 
 	snprintf(then, sizeof(then),
 	    "primary sql SELECT %s(pid) FROM pg_stat_activity "
 	    "WHERE wait_event = 'SyncRep'",
 	    function);
-	w.then = then;
-	txn_close(pool);
-	pool = open_pool(through, 1000, 1);
-	txn_set_owner(pool, OWNER);
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
 	(void)control("primary synchronous ghost");
 	start_watch(&w);
-	assert_int_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_PENDING);
+	rc = txn_run(pool, TXN_WRITE, sell, s);
 	end_watch(&w);
-	assert_int_equal(s.runs, 2);
-	assert_int_equal(health().pending, 1);
-	(void)control("primary synchronous ");
-	settle_all();
-	assert_int_equal(sales(), 2);
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
-	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 3);
+	return rc;
 }
 
 /* COMMIT succeeds with a WARNING then. */
 CASE(a_commit_that_only_the_primary_has)
 {
-	interrupt_commit("pg_cancel_backend");
-}
+	struct sale s = { 0 };
 
-CASE(a_backend_killed_in_commit)
-{
-	interrupt_commit("pg_terminate_backend");
+	open_again(1000, 1);
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_int_equal(
+	    sell_without_standby(&s, "pg_cancel_backend"), RC_PENDING);
+	assert_int_equal(s.runs, 2);
+	assert_int_equal(health().pending, 1);
+	/* The standby is there again: it has all that was committed. */
+	(void)control("primary synchronous ");
+	settle_all();
+	assert_int_equal(sales(), 2);
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_int_equal(numbers(), 3);
 }
 
 /* The row counts only when a COMMIT that waited for the standby has confirmed
  * it, the second one included. */
 CASE(a_row_of_a_slot_that_only_the_primary_has)
 {
-	struct watch w = { .until = WAITS_FOR_STANDBY,
-		.then = "primary sql SELECT pg_cancel_backend(pid) FROM "
-			"pg_stat_activity WHERE wait_event = 'SyncRep'" };
 	struct sale s = { 0 };
 
-	txn_close(pool);
-	pool = open_pool(through, 1000, 1);
-	txn_set_owner(pool, OWNER);
-	(void)control("primary synchronous ghost");
-	start_watch(&w);
-	assert_int_not_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_OK);
-	end_watch(&w);
+	open_again(1000, 1);
+	assert_int_not_equal(
+	    sell_without_standby(&s, "pg_cancel_backend"), RC_OK);
 	assert_int_equal(s.runs, 0);
 	assert_int_equal(health().pending, 0);
 	(void)control("primary synchronous ");
@@ -475,6 +413,21 @@ CASE(a_row_of_a_slot_that_only_the_primary_has)
 	OK(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_false(health().went_back);
 	assert_int_equal(sales(), 1);
+}
+
+/* The backend is killed while its COMMIT waits for the standby. */
+CASE(a_backend_killed_in_commit)
+{
+	struct sale s = { 0 };
+
+	open_again(1000, 1);
+	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_int_equal(
+	    sell_without_standby(&s, "pg_terminate_backend"), RC_PENDING);
+	(void)control("primary synchronous ");
+	settle_all();
+	assert_int_equal(s.runs, 2);
+	assert_int_equal(sales(), 2);
 }
 
 /* --- others in the way ---------------------------------------------------- */
@@ -504,15 +457,13 @@ CASE(a_collision_is_tried_again_with_a_bound)
 static enum rc
 hold_and_try(struct pg *pg, void *arg)
 {
-	struct txn_pool *other = open_pool(primary, 200, 1);
+	struct txn_pool *other = open_pool(primary, OWNER + 1, 200, 1);
 	struct sale s = { 0 };
 	enum rc rc;
 
 	rc = pg_exec(pg, "LOCK TABLE sale");
-	if (rc == RC_OK) {
-		txn_set_owner(other, OWNER + 1);
+	if (rc == RC_OK)
 		*(enum rc *)arg = txn_run(other, TXN_WRITE, sell, &s);
-	}
 	txn_close(other);
 	return rc;
 }
@@ -568,9 +519,7 @@ CASE(connections_are_cut_at_random)
 	struct seller seller[THREADS] = { 0 };
 	int sold = 0, n;
 
-	txn_close(pool);
-	pool = open_pool(through, 20000, 4);
-	txn_set_owner(pool, OWNER);
+	open_again(20000, 4);
 	selling = THREADS;
 	cuts = 0;
 	for (int i = 0; i < THREADS; i++) {
@@ -608,7 +557,8 @@ static char log_name[32];
 
 /* Opens a pool of the role `secret`, and writes the log into a file. */
 static struct txn_pool *
-open_logged(const char *database, const char *rest, int64_t busy_timeout)
+open_logged(
+    const char *database, const char *rest, int64_t owner, int64_t busy_timeout)
 {
 	char info[600];
 	int fd;
@@ -622,7 +572,7 @@ open_logged(const char *database, const char *rest, int64_t busy_timeout)
 	    strchr(primary, '?'), rest);
 	log_set_level(LOG_INFO);
 	assert_int_equal(log_open(log_name), 0);
-	return open_pool(info, busy_timeout, 1);
+	return open_pool(info, owner, busy_timeout, 1);
 }
 
 /* Closes the log, and returns what is in it. */
@@ -660,7 +610,8 @@ CASE(an_outage_is_logged_once_without_the_password)
 	int64_t count;
 
 	sql("GRANT SELECT ON sale TO secret");
-	p = open_logged("postgres", "&user=secret&password=s3kr:t%2Fpw", 300);
+	p = open_logged(
+	    "postgres", "&user=secret&password=s3kr:t%2Fpw", 0, 300);
 	OK(txn_run(p, TXN_LOOK, count_sales, &count));
 	sql("ALTER ROLE secret PASSWORD 'other'");
 	sql("SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity "
@@ -686,8 +637,7 @@ TEST(a_commit_that_fails_again_and_again_is_logged_once)
 
 	sql("CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS "
 	    "$$ BEGIN RAISE 'no disk' USING ERRCODE = '08006'; END $$");
-	p = open_logged("postgres", "&user=postgres", 300);
-	txn_set_owner(p, OWNER);
+	p = open_logged("postgres", "&user=postgres", OWNER, 300);
 	for (int i = 0; i < 2; i++) {
 		OK(txn_run(p, TXN_WRITE, sell, &s));
 		sql("CREATE CONSTRAINT TRIGGER fails AFTER UPDATE ON "
@@ -731,8 +681,8 @@ CASE(a_refusal_at_first_is_told_at_once_and_not_logged)
 
 	sql("CREATE DATABASE closed");
 	sql("REVOKE CONNECT ON DATABASE closed FROM PUBLIC");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		p = open_logged(rows[i].database, rows[i].rest, 30000);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		p = open_logged(rows[i].database, rows[i].rest, 0, 30000);
 		begun = clock_mono();
 		assert_int_equal(
 		    txn_run(p, TXN_LOOK, count_sales, &count), RC_IO);
@@ -745,11 +695,4 @@ CASE(a_refusal_at_first_is_told_at_once_and_not_logged)
 	}
 }
 
-static int
-begin_group(void **state)
-{
-	log_set_level(LOG_ERROR + 1);
-	return setup_group(state);
-}
-
-GROUP(begin_group, stop_servers)
+GROUP(setup_group, stop_servers)

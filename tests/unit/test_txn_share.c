@@ -6,41 +6,16 @@
 
 #include <sched.h>
 
-#include "postgres.h"
+#include "txn_fixture.h"
 #include "txn_impl.h"
 
 #define PATIENCE 20000 /* busy_timeout (ms) */
-#define OWNER    INT64_C(7)
-
-#define OK(call) assert_int_equal((call), RC_OK)
-
-static char primary[512], through[512];
-static struct txn_pool *pool;
-
-static struct txn_pool *
-open_pool(const char *database, int64_t owner)
-{
-	const struct txn_options o = {
-		.database = database, .busy_timeout = PATIENCE, .connections = 3
-	};
-	struct txn_pool *p;
-	char err[256] = "";
-
-	if (txn_open(&p, &o, err, sizeof(err)) != RC_OK)
-		fail_msg("%s", err);
-	txn_set_owner(p, owner);
-	return p;
-}
 
 static int
 setup_group(void **state)
 {
-	if (start_servers(state) != 0)
+	if (make_primary(state) != 0)
 		return -1;
-	snprintf(primary, sizeof(primary), "%s", control("make primary"));
-	snprintf(through, sizeof(through), "%s", control("proxy net primary"));
-	sql("CREATE TABLE once_session(owner bigint, slot bigint, "
-	    "seq bigint NOT NULL, PRIMARY KEY(owner, slot, seq))");
 	sql("CREATE TABLE once_topic(name bytea PRIMARY KEY "
 	    "CHECK(octet_length(name) > 0))");
 	sql("CREATE TABLE once_meta(id bigint, time_limit bigint)");
@@ -49,20 +24,11 @@ setup_group(void **state)
 }
 
 static int
-setup(void **state)
+setup(UNUSED void **state)
 {
-	(void)state;
 	sql("TRUNCATE once_session, once_topic");
-	pool = open_pool(through, OWNER);
+	pool = open_pool(through, OWNER, PATIENCE, 3);
 	pool->writes.most = 1; /* so that a second operation waits */
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	(void)state;
-	txn_close(pool);
 	return 0;
 }
 
@@ -204,8 +170,6 @@ names(void)
 	return number("SELECT count(*) FROM once_topic");
 }
 
-#define CASE(name) TEST_WITH(name, setup, teardown)
-
 /* --- cases ---------------------------------------------------------------- */
 
 CASE(those_that_wait_share_a_transaction)
@@ -221,7 +185,7 @@ CASE(those_that_wait_share_a_transaction)
 		assert_int_equal(other[i].changed, i != 2);
 	}
 	assert_int_equal(names(), 4);
-	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 2);
+	assert_int_equal(numbers(), 2);
 }
 
 /* Whatever is asked is answered before anything is written. */
@@ -244,7 +208,7 @@ CASE(those_that_ask_know_the_answer_before_they_go_on)
 		assert_int_equal(other[i].common.now, other[i].asks);
 		assert_int_equal(other[i].common.clock > 1, other[i].asks);
 	}
-	assert_int_equal(number("SELECT sum(seq) FROM once_session"), 3);
+	assert_int_equal(numbers(), 3);
 }
 
 CASE(one_that_fails_does_not_take_the_others_along)
@@ -335,7 +299,7 @@ hold_name(struct pg *pg, void *arg)
 /* A lock that another transaction holds for long holds no group up. */
 CASE(a_group_waits_for_a_lock_only_shortly)
 {
-	struct txn_pool *other = open_pool(primary, OWNER + 1);
+	struct txn_pool *other = open_pool(primary, OWNER + 1, PATIENCE, 3);
 	struct name n = { .text = "held" };
 
 	OK(txn_run(other, TXN_WRITE, hold_name, &n));
@@ -366,7 +330,7 @@ CASE(a_group_that_goes_nowhere_holds_no_other_up)
 	assert_int_equal(names(), 3);
 	assert_int_equal(count_waiting(), 0);
 	assert_int_equal(pool->writes.waiting, 0);
-	assert_int_equal(pool->writes.groups, 0);
+	assert_int_equal(count_sent(), 0);
 	sem_destroy(&go_on);
 }
 
@@ -377,7 +341,7 @@ CASE(clients_of_a_slow_network_do_not_wait_for_one_another)
 	struct name n[8];
 	char text[8][8];
 
-	pool = open_pool(through, OWNER + 2);
+	pool = open_pool(through, OWNER + 2, PATIENCE, 3);
 	n[0] = (struct name){ .text = "first" };
 	share(&n[0]);
 	(void)control("net freeze");
@@ -427,14 +391,9 @@ CASE(after_a_group_that_took_long_no_operation_waits)
 CASE(a_group_without_a_server_fails)
 {
 	struct name n = { .text = "a" };
-	struct txn_options o = { .database = "postgresql:///x?host=/nowhere",
-		.busy_timeout = 200,
-		.connections = 1 };
 	struct txn_pool *reachable = pool;
-	char err[256] = "";
 
-	OK(txn_open(&pool, &o, err, sizeof(err)));
-	txn_set_owner(pool, OWNER);
+	pool = open_pool("postgresql:///x?host=/nowhere", OWNER, 200, 1);
 	share(&n);
 	assert_int_equal(n.how, TXN_SHARED_FAILED);
 	assert_int_equal(n.rc, RC_IO);
@@ -483,11 +442,4 @@ CASE(many_threads_share)
 		assert_false(pool->slot[i].taken);
 }
 
-static int
-begin_group(void **state)
-{
-	log_set_level(LOG_ERROR + 1);
-	return setup_group(state);
-}
-
-GROUP(begin_group, stop_servers)
+GROUP(setup_group, stop_servers)
