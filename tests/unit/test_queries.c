@@ -12,32 +12,42 @@
 #include "queries.h"
 #include "record.h"
 
-static void
-run(sqlite3 *db, const char *sql)
-{
-	char *message = NULL;
+/* The database of a case. */
+static sqlite3 *db;
 
-	if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK)
-		fail_msg("%s: %s", sql, message);
+static void
+run(const char *sql)
+{
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
 }
 
-static sqlite3 *
-new_database(void)
+static int
+close_database(UNUSED void **state)
+{
+	return sqlite3_close(db);
+}
+
+/* Makes it anew. */
+static int
+new_database(UNUSED void **state)
 {
 	const char *const *text;
-	sqlite3 *db;
 	size_t n, i;
 
+	(void)close_database(NULL);
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
 	text = queries_schema(&n);
 	assert_true(n >= 20);
 	for (i = 0; i < n; i++)
-		run(db, text[i]);
-	return db;
+		run(text[i]);
+	return 0;
 }
 
+AROUND_EACH(new_database, close_database)
+
 static void
-load_checks(sqlite3 *db)
+load_checks(void)
 {
 	const char *const *text;
 	size_t n, i;
@@ -45,26 +55,58 @@ load_checks(sqlite3 *db)
 	text = queries_checks(&n);
 	assert_true(n >= 4);
 	for (i = 0; i < n; i++)
-		run(db, text[i]);
+		run(text[i]);
+}
+
+/* The statement, which must be only one. */
+static sqlite3_stmt *
+prepare(const char *sql)
+{
+	sqlite3_stmt *s;
+	const char *rest;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &s, &rest) != SQLITE_OK)
+		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+	assert_non_null(s);
+	if (*rest != '\0')
+		fail_msg("%s: left over: %s", sql, rest);
+	return s;
+}
+
+/* What EXPLAIN, or the like, has in that column: a line for each row. */
+static const char *
+explain(const char *how, int column, enum query q)
+{
+	static char out[20000];
+	sqlite3_stmt *s;
+	size_t len = 0;
+	char *sql;
+	int code;
+
+	sql = sqlite3_mprintf("%s %s", how, queries_text(q));
+	s = prepare(sql);
+	out[0] = '\0';
+	while ((code = sqlite3_step(s)) == SQLITE_ROW) {
+		len += (size_t)snprintf(out + len, sizeof(out) - len, "%s\n",
+		    (const char *)sqlite3_column_text(s, column));
+		assert_true(len < sizeof(out));
+	}
+	assert_int_equal(code, SQLITE_DONE);
+	sqlite3_finalize(s);
+	sqlite3_free(sql);
+	return out;
+}
+
+static const char *
+plan_of(enum query q)
+{
+	return explain("EXPLAIN QUERY PLAN", 3, q);
 }
 
 TEST(each_statement_is_one_and_prepares)
 {
-	sqlite3 *db = new_database();
-	sqlite3_stmt *stmt;
-	const char *tail;
-	enum query q;
-
-	for (q = 0; q < QUERY_COUNT; q++) {
-		if (sqlite3_prepare_v2(db, queries_text(q), -1, &stmt, &tail) !=
-		    SQLITE_OK)
-			fail_msg("%s: %s", queries_name(q), sqlite3_errmsg(db));
-		assert_non_null(stmt);
-		if (*tail != '\0')
-			fail_msg("%s: left over: %s", queries_name(q), tail);
-		sqlite3_finalize(stmt);
-	}
-	sqlite3_close(db);
+	for (enum query q = 0; q < QUERY_COUNT; q++)
+		sqlite3_finalize(prepare(queries_text(q)));
 }
 
 static bool
@@ -92,16 +134,11 @@ TEST(readers_have_all_columns_of_their_tables)
 		{ "once_key", "identity listed", QUERY_ANSWER },
 		{ "once_effect", "payload", QUERY_EFFECT_LIST },
 	};
-	sqlite3 *db = new_database();
+	sqlite3_stmt *s = prepare("SELECT name FROM pragma_table_info(?)");
 	const char *column;
-	sqlite3_stmt *s;
 	size_t i, n;
 
-	assert_int_equal(
-	    sqlite3_prepare_v2(
-		db, "SELECT name FROM pragma_table_info(?)", -1, &s, NULL),
-	    SQLITE_OK);
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (i = 0; i < COUNT(rows); i++) {
 		sqlite3_reset(s);
 		sqlite3_bind_text(s, 1, rows[i].table, -1, SQLITE_STATIC);
 		for (n = 0; sqlite3_step(s) == SQLITE_ROW; n++) {
@@ -114,57 +151,46 @@ TEST(readers_have_all_columns_of_their_tables)
 		assert_true(n >= 16);
 	}
 	sqlite3_finalize(s);
-	sqlite3_close(db);
 }
 
-/* Whether its plan walks through a whole table or index, or sorts, and so
- * reads all to find the first; detail says where. */
-static int
-scans(sqlite3 *db, enum query q, char *detail, size_t size)
+/* The line of its plan that walks through a whole table or index, or sorts, and
+ * so reads all to find the first; NULL: there is none. */
+static const char *
+scan(enum query q)
 {
-	sqlite3_stmt *stmt;
-	const char *text;
-	char *sql;
-	int found = 0, rc;
+	static char plan[20000];
+	char *line, *rest;
 
-	sql = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", queries_text(q));
-	assert_int_equal(
-	    sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
-	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-		text = (const char *)sqlite3_column_text(stmt, 3);
-		if (text != NULL &&
-		    ((strncmp(text, "SCAN", 4) == 0 &&
-			 strncmp(text, "SCAN CONSTANT", 13) != 0 &&
-			 strstr(text, "VIRTUAL TABLE") == NULL) ||
-			strstr(text, "TEMP B-TREE FOR ORDER") != NULL)) {
-			snprintf(detail, size, "%s", text);
-			found = 1;
-		}
-	}
-	assert_int_equal(rc, SQLITE_DONE);
-	sqlite3_finalize(stmt);
-	sqlite3_free(sql);
-	return found;
+	snprintf(plan, sizeof(plan), "%s", plan_of(q));
+	for (rest = plan; (line = strsep(&rest, "\n")) != NULL;)
+		if ((strncmp(line, "SCAN", 4) == 0 &&
+			strncmp(line, "SCAN CONSTANT", 13) != 0 &&
+			strstr(line, "VIRTUAL TABLE") == NULL) ||
+		    strstr(line, "TEMP B-TREE FOR ORDER") != NULL)
+			return line;
+	return NULL;
 }
 
 TEST(no_statement_scans_without_a_reason)
 {
-	sqlite3 *db = new_database();
-	const char *reason;
-	char detail[200];
-	enum query q;
+	for (enum query q = 0; q < QUERY_COUNT; q++) {
+		const char *line = scan(q);
 
-	for (q = 0; q < QUERY_COUNT; q++) {
-		reason = queries_scan_reason(q);
-		detail[0] = '\0';
-		if (scans(db, q, detail, sizeof(detail))) {
-			if (reason == NULL)
-				fail_msg("%s: %s", queries_name(q), detail);
-		} else if (reason != NULL)
-			fail_msg("%s: a reason to scan, and it does not",
-			    queries_name(q));
+		if ((line != NULL) != (queries_scan_reason(q) != NULL))
+			fail_msg("%s: %s", queries_name(q),
+			    line != NULL ? line
+					 : "a reason to scan, and it does not");
 	}
-	sqlite3_close(db);
+}
+
+static int
+times(const char *text, const char *part)
+{
+	int n = 0;
+
+	for (; (text = strstr(text, part)) != NULL; text++)
+		n++;
+	return n;
 }
 
 /* A state that is not a literal would leave the partial indexes unused. */
@@ -217,51 +243,15 @@ TEST(passes_use_the_partial_indexes)
 		{ QUERY_GAUGE_OUTBOX, "COVERING INDEX once_effect_open" },
 		{ QUERY_TALLY_EFFECTS, "COVERING INDEX once_effect_of_key" },
 	};
-	sqlite3 *db = new_database();
-	sqlite3_stmt *stmt;
-	char *sql;
-	size_t i;
-	int found, sorts;
 
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		sql = sqlite3_mprintf(
-		    "EXPLAIN QUERY PLAN %s", queries_text(rows[i].query));
-		assert_int_equal(
-		    sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
-		found = sorts = 0;
-		while (sqlite3_step(stmt) == SQLITE_ROW) {
-			const char *text =
-			    (const char *)sqlite3_column_text(stmt, 3);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const char *plan = plan_of(rows[i].query);
 
-			found |= strstr(text, rows[i].index) != NULL;
-			sorts += strstr(text, "TEMP B-TREE") != NULL;
-		}
-		if (!found ||
-		    sorts > (queries_scan_reason(rows[i].query) != NULL))
-			fail_msg("%s", queries_name(rows[i].query));
-		sqlite3_finalize(stmt);
-		sqlite3_free(sql);
+		if (strstr(plan, rows[i].index) == NULL ||
+		    times(plan, "TEMP B-TREE") >
+			(queries_scan_reason(rows[i].query) != NULL))
+			fail_msg("%s: %s", queries_name(rows[i].query), plan);
 	}
-	sqlite3_close(db);
-}
-
-static void
-read_plan(sqlite3 *db, enum query q, char *out, size_t size)
-{
-	sqlite3_stmt *stmt;
-	size_t len = 0;
-	char *sql;
-
-	sql = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", queries_text(q));
-	assert_int_equal(
-	    sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
-	while (sqlite3_step(stmt) == SQLITE_ROW) {
-		len += (size_t)snprintf(out + len, size - len, "%s\n",
-		    (const char *)sqlite3_column_text(stmt, 3));
-		assert_true(len < size);
-	}
-	sqlite3_finalize(stmt);
-	sqlite3_free(sql);
 }
 
 /* A handler with tables in the same file may run ANALYZE while there are few
@@ -276,11 +266,13 @@ TEST(figures_change_no_plan_that_finds_recent_keys)
 	static const int keys[] = { 1, 5, 50, 150, 1000, 5000 };
 	static const char *const kinds[] = { "'completed', NULL, NULL, n",
 		"'in_progress', n % 3, 1, NULL", "'completed', NULL, 1, n" };
-	sqlite3 *empty = new_database(), *db = new_database();
-	char sql[640], before[2000], after[2000];
+	char sql[640], before[COUNT(rows)][2000];
+	const char *after;
 	size_t k, i, q;
 
-	for (i = 0; i < 3 * sizeof(keys) / sizeof(keys[0]); i++) {
+	for (q = 0; q < COUNT(rows); q++)
+		snprintf(before[q], sizeof(before[q]), "%s", plan_of(rows[q]));
+	for (i = 0; i < 3 * COUNT(keys); i++) {
 		k = i / 3;
 		snprintf(sql, sizeof(sql),
 		    "DELETE FROM once_key;"
@@ -292,19 +284,16 @@ TEST(figures_change_no_plan_that_finds_recent_keys)
 		    "owner, listed, expires_at) SELECT n, 'k' || n, '/', '', "
 		    "1, x'00', 1, x'00', 1, 0, 0, %s FROM i; ANALYZE;",
 		    keys[k], kinds[i % 3]);
-		run(db, sql);
-		for (q = 0; q < sizeof(rows) / sizeof(rows[0]); q++) {
-			read_plan(empty, rows[q], before, sizeof(before));
-			read_plan(db, rows[q], after, sizeof(after));
-			if (strcmp(before, after) != 0)
+		run(sql);
+		for (q = 0; q < COUNT(rows); q++) {
+			after = plan_of(rows[q]);
+			if (strcmp(before[q], after) != 0)
 				fail_msg(
 				    "%s, %d keys, %s:\n%s, and it was:\n%s",
 				    queries_name(rows[q]), keys[k],
-				    kinds[i % 3], after, before);
+				    kinds[i % 3], after, before[q]);
 		}
 	}
-	sqlite3_close(empty);
-	sqlite3_close(db);
 }
 
 /* A list of more than two constants becomes a table each time it is looked at,
@@ -315,26 +304,15 @@ TEST(statements_of_a_request_make_no_table)
 		QUERY_FINGERPRINT_SPEC_FIND, QUERY_RECORD_NEW,
 		QUERY_RECORD_READ, QUERY_RECORD_WRITE,
 		QUERY_RECORD_WRITE_ANSWER, QUERY_DELETE_REQUEST };
-	sqlite3 *db = new_database();
-	sqlite3_stmt *stmt;
-	int steps;
-	char *sql;
-	size_t i;
 
-	run(db, "PRAGMA ignore_check_constraints = ON"); /* as the writer */
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		sql = sqlite3_mprintf("EXPLAIN %s", queries_text(rows[i]));
-		assert_int_equal(
-		    sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
-		for (steps = 0; sqlite3_step(stmt) == SQLITE_ROW; steps++)
-			if (strcmp((const char *)sqlite3_column_text(stmt, 1),
-				"OpenEphemeral") == 0)
-				fail_msg("%s", queries_name(rows[i]));
-		assert_true(steps > 3);
-		sqlite3_finalize(stmt);
-		sqlite3_free(sql);
+	run("PRAGMA ignore_check_constraints = ON"); /* as the writer */
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const char *program = explain("EXPLAIN", 1, rows[i]);
+
+		assert_true(times(program, "\n") > 3);
+		if (strstr(program, "OpenEphemeral") != NULL)
+			fail_msg("%s", queries_name(rows[i]));
 	}
-	sqlite3_close(db);
 }
 
 static char *
@@ -347,7 +325,7 @@ read_sources(void)
 	glob_t files;
 	FILE *f;
 
-	for (i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+	for (i = 0; i < COUNT(folders); i++) {
 		snprintf(pattern, sizeof(pattern), "%s/src/%s/*.c",
 		    dir != NULL ? dir : ".", folders[i]);
 		assert_int_equal(
@@ -438,26 +416,26 @@ insert_row(char *sql, size_t size, enum record_state s)
 	    s == RECORD_IN_PROGRESS ? "'0123', 7" : "NULL, NULL");
 }
 
-/* A database with one row in that state, and the checks. */
-static sqlite3 *
-with_row(enum record_state s)
+/* Makes it anew with one row in that state, and the checks. */
+static void
+new_row(enum record_state s)
 {
-	sqlite3 *db = new_database();
 	char sql[1024];
+
+	(void)new_database(NULL);
 
 	if (s != RECORD_NONE) {
 		insert_row(sql, sizeof(sql), s);
-		run(db, sql);
+		run(sql);
 		snprintf(sql, sizeof(sql), "UPDATE once_key SET %s", shape(s));
-		run(db, sql);
+		run(sql);
 	}
-	load_checks(db);
-	return db;
+	load_checks();
 }
 
 /* Whether the checks let it through; undone in either case. */
 static bool
-tried(sqlite3 *db, enum record_state from, enum record_state to)
+tried(enum record_state from, enum record_state to)
 {
 	char sql[1024];
 	int code;
@@ -470,29 +448,29 @@ tried(sqlite3 *db, enum record_state from, enum record_state to)
 		snprintf(sql, sizeof(sql),
 		    "UPDATE once_key SET state = '%s', %s",
 		    record_state_name(to), shape(to));
-	run(db, "BEGIN");
+	run("BEGIN");
 	code = sqlite3_exec(db, sql, NULL, NULL, NULL);
 	if (code != SQLITE_OK)
 		assert_int_equal(code, SQLITE_CONSTRAINT);
 	else
 		assert_int_equal(sqlite3_changes(db), 1);
-	run(db, "ROLLBACK");
+	run("ROLLBACK");
 	return code == SQLITE_OK;
 }
 
 static void
 compare(enum record_state from, enum record_state to)
 {
-	sqlite3 *db = with_row(from);
 	/* The checks do not know who deletes a key. */
-	bool may = record_may_change(from, to, false) ||
+	const bool may = record_may_change(from, to, false) ||
 	    (to == RECORD_NONE && record_may_change(from, to, true));
-	bool is = tried(db, from, to);
+	bool is;
 
+	new_row(from);
+	is = tried(from, to);
 	if (is != may)
 		fail_msg("%s -> %s: checks.sql says %d, record.c %d",
 		    record_state_name(from), record_state_name(to), is, may);
-	sqlite3_close(db);
 }
 
 /* The index of identities is not unique. */
@@ -508,12 +486,8 @@ TEST(a_second_row_of_an_identity_is_not_inserted)
 		{ "k", "/2", "s", SQLITE_DONE },
 		{ "k", "/", "s2", SQLITE_DONE },
 	};
-	sqlite3 *db = new_database();
-	sqlite3_stmt *s;
+	sqlite3_stmt *s = prepare(queries_text(QUERY_RECORD_NEW));
 
-	assert_int_equal(sqlite3_prepare_v2(
-			     db, queries_text(QUERY_RECORD_NEW), -1, &s, NULL),
-	    SQLITE_OK);
 	for (int i = 1; i <= sqlite3_bind_parameter_count(s); i++)
 		sqlite3_bind_int(s, i, 1);
 	sqlite3_bind_text(s, 5, "in_progress", -1, SQLITE_STATIC);
@@ -525,7 +499,7 @@ TEST(a_second_row_of_an_identity_is_not_inserted)
 	sqlite3_bind_zeroblob(s, 33, 16); /* instance */
 	sqlite3_bind_null(s, 34);         /* late token */
 	sqlite3_bind_zeroblob(s, 37, 16);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		sqlite3_bind_int(s, 1, 10 + (int)i);
 		sqlite3_bind_text(s, 2, rows[i].key, -1, SQLITE_STATIC);
 		sqlite3_bind_text(s, 3, rows[i].path, -1, SQLITE_STATIC);
@@ -535,7 +509,6 @@ TEST(a_second_row_of_an_identity_is_not_inserted)
 		sqlite3_reset(s);
 	}
 	sqlite3_finalize(s);
-	sqlite3_close(db);
 }
 
 TEST(the_checks_allow_what_record_allows)
@@ -568,16 +541,14 @@ enum was { WAS_ID = 1, WAS_STATE, WAS_ATTEMPT, WAS_TOKEN, WAS_ALL };
 /* Whether it would change the row: what it sets is missing here, so that it may
  * be refused.  wrong: the parameter that is not right, or WAS_ALL. */
 static bool
-touches(sqlite3 *db, enum query q, enum record_state state, enum was wrong)
+touches(enum query q, enum record_state state, enum was wrong)
 {
 	const char *other = record_state_name(
 	    state == RECORD_PENDING ? RECORD_UNKNOWN : RECORD_PENDING);
 	const char *token = state == RECORD_IN_PROGRESS ? "0123" : NULL;
-	sqlite3_stmt *s;
+	sqlite3_stmt *s = prepare(queries_text(q));
 	int n, code;
 
-	assert_int_equal(
-	    sqlite3_prepare_v2(db, queries_text(q), -1, &s, NULL), SQLITE_OK);
 	sqlite3_bind_int(s, WAS_ID, wrong == WAS_ID ? 2 : 1);
 	sqlite3_bind_text(s, WAS_STATE,
 	    wrong == WAS_STATE ? other : record_state_name(state), -1,
@@ -585,13 +556,13 @@ touches(sqlite3 *db, enum query q, enum record_state state, enum was wrong)
 	sqlite3_bind_int(s, WAS_ATTEMPT, wrong == WAS_ATTEMPT ? 2 : 1);
 	sqlite3_bind_text(s, WAS_TOKEN, wrong == WAS_TOKEN ? "0124" : token, -1,
 	    SQLITE_STATIC);
-	run(db, "BEGIN");
+	run("BEGIN");
 	code = sqlite3_step(s);
 	if (code != SQLITE_DONE)
 		assert_int_equal(code & 0xff, SQLITE_CONSTRAINT);
 	n = sqlite3_changes(db);
 	sqlite3_finalize(s);
-	run(db, "ROLLBACK");
+	run("ROLLBACK");
 	return code != SQLITE_DONE || n == 1;
 }
 
@@ -599,23 +570,21 @@ TEST(each_write_compares_what_was_read)
 {
 	enum record_state from;
 	enum was wrong;
-	sqlite3 *db;
 	size_t n;
 
-	for (n = 0; n < sizeof(writes) / sizeof(writes[0]); n++)
+	for (n = 0; n < COUNT(writes); n++)
 		for (from = RECORD_PENDING; from < RECORD_NSTATES; from++) {
 			/* The checks refuse its deletion. */
 			if (writes[n] == QUERY_RECORD_DELETE &&
 			    from == RECORD_IN_PROGRESS)
 				continue;
-			db = with_row(from);
+			new_row(from);
 			for (wrong = WAS_ID; wrong <= WAS_ALL; wrong++)
-				if (touches(db, writes[n], from, wrong) !=
+				if (touches(writes[n], from, wrong) !=
 				    (wrong == WAS_ALL))
 					fail_msg("%s of %s: ?%d",
 					    queries_name(writes[n]),
 					    record_state_name(from), wrong);
-			sqlite3_close(db);
 		}
 }
 
@@ -659,18 +628,15 @@ TEST(the_checks_refuse_rows_that_break_an_invariant)
 		{ "no resource any more", RECORD_PENDING, "resource = NULL" },
 	};
 	char sql[256];
-	sqlite3 *db;
-	size_t i;
 
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		db = with_row(rows[i].state);
-		run(db, "UPDATE once_key SET last_error = 'as it is'");
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		new_row(rows[i].state);
+		run("UPDATE once_key SET last_error = 'as it is'");
 		snprintf(
 		    sql, sizeof(sql), "UPDATE once_key SET %s", rows[i].set);
 		if (sqlite3_exec(db, sql, NULL, NULL, NULL) !=
 		    SQLITE_CONSTRAINT)
 			fail_msg("%s", rows[i].name);
-		sqlite3_close(db);
 	}
 }
 
@@ -709,25 +675,22 @@ TEST(the_checks_refuse_effects_that_break_an_invariant)
 		{ dead, "next_at = 0", false },
 	};
 	char sql[512];
-	sqlite3 *db;
-	size_t i;
 	int code;
 
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		db = new_database();
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		(void)new_database(NULL);
 		snprintf(sql, sizeof(sql),
 		    "INSERT INTO once_effect(key_id, effect_key, scope, path, "
 		    "key, topic, created_at, updated_at, state, attempts, "
 		    "next_at, owner, reference, payload) VALUES (1, 'e', 's', "
 		    "'/', 'k', 'mail', 1, 1, %s)",
 		    rows[i].row);
-		run(db, sql);
-		load_checks(db);
+		run(sql);
+		load_checks();
 		snprintf(
 		    sql, sizeof(sql), "UPDATE once_effect SET %s", rows[i].set);
 		code = sqlite3_exec(db, sql, NULL, NULL, NULL);
 		if (code != (rows[i].allowed ? SQLITE_OK : SQLITE_CONSTRAINT))
 			fail_msg("%s: %s: %d", rows[i].row, rows[i].set, code);
-		sqlite3_close(db);
 	}
 }
