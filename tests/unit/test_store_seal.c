@@ -4,8 +4,6 @@
  */
 #include "config.h"
 
-#include <errno.h>
-
 #define PATIENCE 2000
 
 #include "../power/vfs.h"
@@ -332,92 +330,52 @@ FORKING(of_a_dead_process_an_own_answer_is_sealed)
 
 static const struct store_tries operator_ = { 1, -1 };
 
-static void
-resolve(const struct store_lease *lease, enum record_state to)
-{
-	struct store_outcome *s = outcome(to);
-
-	assert_int_equal(resolve_with(lease->id, operator_, s), RC_OK);
-}
-
-static void
-end_completed(const struct store_lease *lease)
-{
-	settle(lease, RECORD_COMPLETED);
-}
-
-static void
-end_released(const struct store_lease *lease)
-{
-	settle(lease, RECORD_FAILED_RETRYABLE);
-}
-
-static void
-end_unknown(const struct store_lease *lease)
-{
-	settle(lease, RECORD_UNKNOWN);
-}
+/* How the attempt of key "k" ends: in that state, and by what follows. */
+static const struct end {
+	const char *name;
+	enum record_state state, resolved; /* RECORD_NONE: it is not */
+	bool answers, expires, forgotten, again, next_answers;
+} ends[] = {
+	{ "completed", .state = RECORD_COMPLETED },
+	{ "released", .state = RECORD_FAILED_RETRYABLE },
+	{ "unknown", .state = RECORD_UNKNOWN },
+	{ "sealed", .state = RECORD_UNKNOWN, .answers = true },
+	{ "replaced", .state = RECORD_FAILED_RETRYABLE, .again = true },
+	{ "answered by the next", .state = RECORD_FAILED_RETRYABLE,
+	    .again = true, .next_answers = true },
+	{ "resolved", .state = RECORD_UNKNOWN, .resolved = RECORD_COMPLETED },
+	{ "resolved and replaced", .state = RECORD_UNKNOWN,
+	    .resolved = RECORD_FAILED_RETRYABLE, .again = true },
+	{ "forgotten", .state = RECORD_UNKNOWN, .forgotten = true },
+	{ "made anew", .state = RECORD_UNKNOWN, .forgotten = true,
+	    .again = true },
+	{ "past its retention", .state = RECORD_COMPLETED, .expires = true },
+};
 
 static void
-end_sealed(const struct store_lease *lease)
-{
-	say(handler, lease, OWN);
-	settle(lease, RECORD_UNKNOWN);
-}
-
-static void
-end_replaced(const struct store_lease *lease)
-{
-	end_released(lease);
-	assert_int_equal(decision_for("k"), DECIDE_RUN);
-}
-
-static void
-end_answered_by_the_next(const struct store_lease *lease)
+end(const struct store_lease *lease, const struct end *e)
 {
 	struct store_lease next;
 
-	end_released(lease);
-	next = reserve("k");
-	say(handler, &next, OWN);
-}
-
-static void
-end_resolved(const struct store_lease *lease)
-{
-	end_unknown(lease);
-	resolve(lease, RECORD_COMPLETED);
-}
-
-static void
-end_resolved_and_replaced(const struct store_lease *lease)
-{
-	end_unknown(lease);
-	resolve(lease, RECORD_FAILED_RETRYABLE);
-	assert_int_equal(decision_for("k"), DECIDE_RUN);
-}
-
-static void
-end_forgotten(const struct store_lease *lease)
-{
-	end_unknown(lease);
-	forget_key(lease->id);
-}
-
-static void
-end_made_anew(const struct store_lease *lease)
-{
-	end_forgotten(lease);
-	assert_int_equal(decision_for("k"), DECIDE_RUN);
-	assert_int_equal(value_of(NULL, K_ID),
-	    lease->id + 1); /* its number is not used again */
-}
-
-static void
-end_past_its_retention(const struct store_lease *lease)
-{
-	settle_for(lease, RECORD_COMPLETED, 0);
-	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
+	if (e->answers)
+		say(handler, lease, OWN);
+	settle_for(lease, e->state, e->expires ? 0 : HOUR);
+	if (e->resolved != RECORD_NONE)
+		assert_int_equal(
+		    resolve_with(lease->id, operator_, outcome(e->resolved)),
+		    RC_OK);
+	if (e->expires)
+		assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
+	if (e->forgotten)
+		assert_int_equal(
+		    store_forget(store, lease->id, RECORD_NONE), RC_OK);
+	if (e->again) {
+		next = reserve("k");
+		/* A number is not used again. */
+		assert_int_equal(next.id, lease->id + e->forgotten);
+		if (e->next_answers)
+			say(handler, &next, OWN);
+	}
 }
 
 static const char *const words[] = { CHECKPOINT "'late')",
@@ -425,11 +383,6 @@ static const char *const words[] = { CHECKPOINT "'late')",
 
 CASE(superseded_an_attempt_can_say_nothing_more)
 {
-	static void (*const ends[])(
-	    const struct store_lease *) = { end_completed, end_released,
-		end_unknown, end_sealed, end_replaced, end_answered_by_the_next,
-		end_resolved, end_resolved_and_replaced, end_forgotten,
-		end_made_anew, end_past_its_retention };
 	struct store_lease lease;
 	int64_t before;
 
@@ -437,7 +390,8 @@ CASE(superseded_an_attempt_can_say_nothing_more)
 		delete_all(KEYS);
 		lease = reserve("k");
 		say(handler, &lease, CHECKPOINT "'in time')");
-		ends[i](&lease);
+		print_message("%s\n", ends[i].name);
+		end(&lease, &ends[i]);
 		before = content();
 		for (size_t j = 0; j < COUNT(words); j++)
 			refuses(
