@@ -139,10 +139,12 @@ TEST(days_follow_each_other)
 				date_put_imf(wall, written);
 				assert_string_equal(written, text);
 				snprintf(text, sizeof(text),
-				    "%04d-%02d-%02dT00:00:00Z", year, month + 1,
-				    day);
+				    "%04d-%02d-%02dT00:00:00.000Z", year,
+				    month + 1, day);
 				assert_true(date_rfc3339(text, &wall));
 				assert_int_equal(wall, n * 86400000);
+				date_put_rfc3339(wall, written);
+				assert_string_equal(written, text);
 				n++;
 			}
 	/* 400 years have 146097 days. */
