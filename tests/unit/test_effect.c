@@ -67,48 +67,52 @@ static const struct effect_end dead = {
 
 /* --- every change from every row ------------------------------------------ */
 
-typedef enum rc step_fn(struct effect *e);
+/* first and holder: as effect.h has them, or NULL. */
+typedef enum rc
+step_fn(struct effect *e, struct effect *first, struct effect *holder);
 
 static enum rc
-begin(struct effect *e)
+begin(
+    struct effect *e, UNUSED struct effect *first, UNUSED struct effect *holder)
 {
 	return effect_step_begin(e, &try, at);
 }
 
 static enum rc
-end_again(struct effect *e)
+end_again(struct effect *e, struct effect *first, UNUSED struct effect *holder)
 {
-	return effect_step_end(e, NULL, &try, &again, at);
+	return effect_step_end(e, first, &try, &again, at);
 }
 
 static enum rc
-end_delivered(struct effect *e)
+end_delivered(
+    struct effect *e, struct effect *first, UNUSED struct effect *holder)
 {
-	return effect_step_end(e, NULL, &try, &delivered, at);
+	return effect_step_end(e, first, &try, &delivered, at);
 }
 
 static enum rc
-end_dead(struct effect *e)
+end_dead(struct effect *e, struct effect *first, UNUSED struct effect *holder)
 {
-	return effect_step_end(e, NULL, &try, &dead, at);
+	return effect_step_end(e, first, &try, &dead, at);
 }
 
 static enum rc
-lost(struct effect *e)
+lost(struct effect *e, struct effect *first, UNUSED struct effect *holder)
 {
-	return effect_step_free(e, NULL, at);
+	return effect_step_free(e, first, at);
 }
 
 static enum rc
-retry(struct effect *e)
+retry(struct effect *e, struct effect *first, struct effect *holder)
 {
-	return effect_step_retry(e, NULL, NULL, at);
+	return effect_step_retry(e, first, holder, at);
 }
 
 static enum rc
-drop(struct effect *e)
+drop(struct effect *e, struct effect *first, UNUSED struct effect *holder)
 {
-	return effect_step_drop(e, NULL, at);
+	return effect_step_drop(e, first, at);
 }
 
 #define IN(row) (1u << (row))
@@ -152,7 +156,7 @@ static const struct {
 
 TEST(each_change_is_possible_from_these_rows)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		for (int from = 0; from < NROWS; from++) {
 			const struct effect *to = &rows[i].to;
 			struct effect e = sample((enum row)from);
@@ -162,7 +166,7 @@ TEST(each_change_is_possible_from_these_rows)
 			if (rows[i].step == retry &&
 			    (from == DEAD) != (to->attempts == 0))
 				continue;
-			if ((rows[i].step(&e) == RC_OK) != may)
+			if ((rows[i].step(&e, NULL, NULL) == RC_OK) != may)
 				fail_msg("%s from %d", rows[i].name, from);
 			if (!may) {
 				assert_int_equal(e.updated_at, 1);
@@ -192,8 +196,8 @@ TEST(an_end_is_of_its_try)
 	static const struct effect_end *const ends[] = { &again, &delivered,
 		&dead };
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		for (size_t k = 0; k < sizeof(ends) / sizeof(ends[0]); k++) {
+	for (size_t i = 0; i < COUNT(others); i++)
+		for (size_t k = 0; k < COUNT(ends); k++) {
 			struct effect e = sample(TRIED);
 
 			assert_int_equal(
@@ -217,11 +221,11 @@ TEST(what_a_try_leaves)
 {
 	struct effect e = sample(TRIED);
 
-	assert_int_equal(end_again(&e), RC_OK);
+	assert_int_equal(end_again(&e, NULL, NULL), RC_OK);
 	assert_string_equal(e.last_error, "no luck");
 	e.owner = 9;
 	e.has_turn = false;
-	assert_int_equal(end_delivered(&e), RC_OK);
+	assert_int_equal(end_delivered(&e, NULL, NULL), RC_OK);
 	assert_null(e.last_error);
 	assert_int_equal(e.reference.len, 3);
 	assert_memory_equal(e.reference.data, "r\0f", 3);
@@ -230,28 +234,11 @@ TEST(what_a_try_leaves)
 
 /* --- the turn ------------------------------------------------------------- */
 
-static enum rc
-by(const char *step, struct effect *e, struct effect *first,
-    struct effect *holder)
-{
-	if (strcmp(step, "again") == 0)
-		return effect_step_end(e, first, &try, &again, at);
-	if (strcmp(step, "delivered") == 0)
-		return effect_step_end(e, first, &try, &delivered, at);
-	if (strcmp(step, "dead") == 0)
-		return effect_step_end(e, first, &try, &dead, at);
-	if (strcmp(step, "free") == 0)
-		return effect_step_free(e, first, at);
-	if (strcmp(step, "retry") == 0)
-		return effect_step_retry(e, first, holder, at);
-	return effect_step_drop(e, first, at);
-}
-
 /* Which effect has the turn, with another one before or after it. */
 TEST(a_change_leaves_one_turn)
 {
 	static const struct {
-		const char *step;
+		step_fn *step;
 		enum row row; /* of effect 3 */
 		int64_t first;
 		enum row first_row;
@@ -260,35 +247,35 @@ TEST(a_change_leaves_one_turn)
 		int64_t has; /* the turn, after it */
 		int64_t next_at;
 	} cases[] = {
-		{ "again", TRIED, 4, WAITS, 0, 0, 3, NOW + 50 },
+		{ end_again, TRIED, 4, WAITS, 0, 0, 3, NOW + 50 },
 		/* an earlier one, which was given up, was retried meanwhile */
-		{ "again", TRIED, 2, WAITS, 0, 0, 2, NOW },
-		{ "free", TRIED, 4, WAITS, 0, 0, 3, NOW },
-		{ "free", TRIED, 2, WAITS, 0, 0, 2, NOW },
-		{ "delivered", TRIED, 4, WAITS, 0, 0, 4, NOW },
-		{ "delivered", TRIED, 2, WAITS, 0, 0, 2, NOW },
-		{ "dead", TRIED, 4, WAITS, 0, 0, 4, NOW },
+		{ end_again, TRIED, 2, WAITS, 0, 0, 2, NOW },
+		{ lost, TRIED, 4, WAITS, 0, 0, 3, NOW },
+		{ lost, TRIED, 2, WAITS, 0, 0, 2, NOW },
+		{ end_delivered, TRIED, 4, WAITS, 0, 0, 4, NOW },
+		{ end_delivered, TRIED, 2, WAITS, 0, 0, 2, NOW },
+		{ end_dead, TRIED, 4, WAITS, 0, 0, 4, NOW },
 		/* freed before: it has the turn, or has it no more */
-		{ "delivered", DUE, 4, WAITS, 0, 0, 4, NOW },
-		{ "delivered", WAITS, 2, LATER, 0, 0, 2, NOW + 1 },
-		{ "delivered", WAITS, 2, TRIED, 0, 0, 2, 0 },
-		{ "retry", DEAD, 4, LATER, 0, 0, 3, NOW },
-		{ "retry", DEAD, 2, LATER, 0, 0, 2, NOW },
-		{ "retry", WAITS, 2, LATER, 0, 0, 2, NOW },
-		{ "retry", LATER, 4, WAITS, 0, 0, 3, NOW },
+		{ end_delivered, DUE, 4, WAITS, 0, 0, 4, NOW },
+		{ end_delivered, WAITS, 2, LATER, 0, 0, 2, NOW + 1 },
+		{ end_delivered, WAITS, 2, TRIED, 0, 0, 2, 0 },
+		{ retry, DEAD, 4, LATER, 0, 0, 3, NOW },
+		{ retry, DEAD, 2, LATER, 0, 0, 2, NOW },
+		{ retry, WAITS, 2, LATER, 0, 0, 2, NOW },
+		{ retry, LATER, 4, WAITS, 0, 0, 3, NOW },
 		/* a try is not disturbed */
-		{ "retry", DEAD, 4, TRIED, 0, 0, 4, 0 },
-		{ "retry", DEAD, 2, WAITS, 5, TRIED, 5, 0 },
-		{ "retry", WAITS, 2, TRIED, 0, 0, 2, 0 },
-		{ "retry", DEAD, 4, WAITS, 5, LATER, 3, NOW },
-		{ "drop", DUE, 4, WAITS, 0, 0, 4, NOW },
-		{ "drop", WAITS, 2, LATER, 0, 0, 2, NOW + 1 },
-		{ "drop", WAITS, 2, TRIED, 0, 0, 2, 0 },
-		{ "drop", DEAD, 4, LATER, 0, 0, 4, NOW + 1 },
-		{ "drop", DELIVERED, 4, DUE, 0, 0, 4, NOW },
+		{ retry, DEAD, 4, TRIED, 0, 0, 4, 0 },
+		{ retry, DEAD, 2, WAITS, 5, TRIED, 5, 0 },
+		{ retry, WAITS, 2, TRIED, 0, 0, 2, 0 },
+		{ retry, DEAD, 4, WAITS, 5, LATER, 3, NOW },
+		{ drop, DUE, 4, WAITS, 0, 0, 4, NOW },
+		{ drop, WAITS, 2, LATER, 0, 0, 2, NOW + 1 },
+		{ drop, WAITS, 2, TRIED, 0, 0, 2, 0 },
+		{ drop, DEAD, 4, LATER, 0, 0, 4, NOW + 1 },
+		{ drop, DELIVERED, 4, DUE, 0, 0, 4, NOW },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct effect all[3] = { sample(cases[i].row),
 			other(cases[i].first, cases[i].first_row),
 			other(cases[i].holder, cases[i].holder_row) };
@@ -296,7 +283,7 @@ TEST(a_change_leaves_one_turn)
 		int turns = 0;
 
 		assert_int_equal(
-		    by(cases[i].step, &all[0], &all[1], holder), RC_OK);
+		    cases[i].step(&all[0], &all[1], holder), RC_OK);
 		for (int k = 0; k < (holder != NULL ? 3 : 2); k++) {
 			const struct effect *e = &all[k];
 
