@@ -235,9 +235,9 @@ add_body(struct buf *b, const char *body, size_t len)
 	}
 }
 
-/* All of a request but the end of its body. */
+/* The parameters of a request, and not their end. */
 static void
-open_request(struct buf *b, bool keep, const char *method, const char *query,
+open_params(struct buf *b, bool keep, const char *method, const char *query,
     const char *length)
 {
 	buf_init(b, 1 << 25);
@@ -248,6 +248,14 @@ open_request(struct buf *b, bool keep, const char *method, const char *query,
 	add_param(b, "QUERY_STRING", query);
 	if (length != NULL)
 		add_param(b, "CONTENT_LENGTH", length);
+}
+
+/* All of a request but its body and the end of that. */
+static void
+open_request(struct buf *b, bool keep, const char *method, const char *query,
+    const char *length)
+{
+	open_params(b, keep, method, query, length);
 	add_record(b, FCGI_PARAMS, 1, "", 0);
 }
 
@@ -272,14 +280,22 @@ put_all(int fd, struct buf *b)
 	buf_free(b);
 }
 
+/* Sends the buffer with that body behind it, and frees it. */
+static void
+put_with(int fd, struct buf *b, const char *body, size_t len)
+{
+	add_body(b, body, len);
+	add_record(b, FCGI_STDIN, 1, "", 0);
+	put_all(fd, b);
+}
+
 static void
 ask(int fd, bool keep, const char *method, const char *query)
 {
 	struct buf b;
 
 	open_request(&b, keep, method, query, NULL);
-	add_record(&b, FCGI_STDIN, 1, "", 0);
-	put_all(fd, &b);
+	put_with(fd, &b, "", 0);
 }
 
 struct reply {
@@ -398,9 +414,7 @@ post(int fd, bool keep, const char *query, const char *length, const char *body,
 	struct buf b;
 
 	open_request(&b, keep, "POST", query, length);
-	add_body(&b, body, len);
-	add_record(&b, FCGI_STDIN, 1, "", 0);
-	put_all(fd, &b);
+	put_with(fd, &b, body, len);
 }
 
 /* Starts, and the first peer asks; returns the request as the worker has it. */
@@ -522,19 +536,11 @@ TEST(body_against_its_length)
 		struct exchange *x;
 		struct buf b;
 
-		buf_init(&b, 1 << 23);
-		add_begin(&b, 1, true);
-		add_param(&b, "REQUEST_METHOD", "POST");
-		add_param(&b, "SCRIPT_NAME", "/app");
-		add_param(&b, "QUERY_STRING", rows[i].name);
-		if (rows[i].length != NULL)
-			add_param(&b, "CONTENT_LENGTH", rows[i].length);
+		open_params(&b, true, "POST", rows[i].name, rows[i].length);
 		if (rows[i].again != NULL)
 			add_param(&b, "CONTENT_LENGTH", rows[i].again);
 		add_record(&b, FCGI_PARAMS, 1, "", 0);
-		add_body(&b, bytes, rows[i].sent);
-		add_record(&b, FCGI_STDIN, 1, "", 0);
-		put_all(fd, &b);
+		put_with(fd, &b, bytes, rows[i].sent);
 
 		x = next(rows[i].name);
 		rq = exchange_request(x);
@@ -557,9 +563,7 @@ TEST(a_length_that_no_memory_has_is_too_large)
 	int fd = start_and_dial("");
 
 	open_request(&b, true, "GET", "large", "4294967301");
-	add_body(&b, "hello", 5);
-	add_record(&b, FCGI_STDIN, 1, "", 0);
-	put_all(fd, &b);
+	put_with(fd, &b, "hello", 5);
 	x = next("large");
 	assert_int_equal(exchange_request(x)->body_state, want);
 	assert_int_equal(exchange_request(x)->body_len, 0);
@@ -626,9 +630,7 @@ TEST(malformed_requests_are_invalid)
 		if (i == 4)
 			add_param(&b, "PATH_INFO", "/../pay");
 		add_record(&b, FCGI_PARAMS, 1, "", 0);
-		add_body(&b, "ignored", 7);
-		add_record(&b, FCGI_STDIN, 1, "", 0);
-		put_all(fd, &b);
+		put_with(fd, &b, "ignored", 7);
 		x = next("q");
 		rq = exchange_request(x);
 		assert_non_null(strstr(rq->invalid, why[i]));
@@ -639,10 +641,9 @@ TEST(malformed_requests_are_invalid)
 	}
 }
 
-TEST(refusals_are_sent)
+/* It is not kept: refused, and closed, without a reset though more comes. */
+TEST(a_refusal_is_sent_whole)
 {
-	static const unsigned char mpx[16] = { 1, FCGI_END_REQUEST, 0, 2, 0, 8,
-		0, 0, 0, 0, 0, 0, FCGI_CANT_MPX_CONN };
 	static const unsigned char role[16] = { 1, FCGI_END_REQUEST, 0, 1, 0, 8,
 		0, 0, 0, 0, 0, 0, FCGI_UNKNOWN_ROLE };
 	static const char more[20000];
@@ -650,30 +651,14 @@ TEST(refusals_are_sent)
 	struct buf b;
 	int fd = start_and_dial("");
 
-	open_request(&b, true, "POST", "one", NULL);
-	add_begin(&b, 2, true);
-	put(fd, &b);
-	assert_true(get(fd, got, 16));
-	assert_memory_equal(got, mpx, 16);
-	buf_clear(&b);
-	add_record(&b, FCGI_STDIN, 2, "bad", 3);
-	add_record(&b, FCGI_STDIN, 1, "", 0);
-	put(fd, &b);
-	answer_text(next("one"), "");
-	expect(fd, HEAD_200);
-	hang_up(fd);
-
-	/* not kept: refused, and closed, without a reset though more comes */
-	fd = dial();
-	buf_clear(&b);
+	buf_init(&b, 1 << 20);
 	add_record(&b, FCGI_BEGIN_REQUEST, 1, authorizer, 8);
 	for (int i = 0; i < 4; i++)
 		add_record(&b, FCGI_PARAMS, 1, more, sizeof(more));
-	put(fd, &b);
+	put_all(fd, &b);
 	assert_true(get(fd, got, 16));
 	assert_memory_equal(got, role, 16);
 	expect_closed(fd);
-	buf_free(&b);
 }
 
 /* A peer that asks and does not read the replies is not read from either;
@@ -1066,9 +1051,8 @@ TEST(slow_peers_beyond_the_limit_keep_no_others_out)
 		assert_int_equal(send(fds[i], "\1", 1, MSG_NOSIGNAL), 1);
 	}
 	began = clock_mono();
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++)
 		round_trip_alone("others");
-	}
 	assert_true(clock_mono() - began < 20000);
 	expect_closed(fds[1]); /* the oldest of them */
 	for (int i = 2; i < LIMIT_CONNECTIONS; i++)
@@ -1077,49 +1061,27 @@ TEST(slow_peers_beyond_the_limit_keep_no_others_out)
 	expect_last(busy, HEAD_200);
 }
 
-/* Sends a byte of each of the first n bodies now and then, until it is told to
- * stop. */
-struct trickler {
-	int n;
-	sem_t stop;
-	pthread_t thread;
-};
+static sem_t enough;
 
+/* Sends a byte of each body now and then, until it is enough. */
 static void *
-trickle_all(void *arg)
+trickle_all(UNUSED void *arg)
 {
 	static const unsigned char byte[9] = { 1, FCGI_STDIN, 0, 1, 0, 1, 0, 0,
 		'x' };
-	struct trickler *t = arg;
 
-	while (!clock_wait_mono(&t->stop, clock_mono() + 50))
-		for (int i = 0; i < t->n; i++)
+	while (!clock_wait_mono(&enough, clock_mono() + 50))
+		for (int i = 0; i < LIMIT_CONNECTIONS; i++)
 			(void)!send(fds[i], byte, sizeof(byte),
 			    MSG_NOSIGNAL | MSG_DONTWAIT);
 	return NULL;
-}
-
-static void
-start_trickling(struct trickler *t, int n)
-{
-	t->n = n;
-	assert_int_equal(sem_init(&t->stop, 0, 0), 0);
-	assert_int_equal(pthread_create(&t->thread, NULL, trickle_all, t), 0);
-}
-
-static void
-stop_trickling(struct trickler *t)
-{
-	sem_post(&t->stop);
-	assert_int_equal(pthread_join(t->thread, NULL), 0);
-	sem_destroy(&t->stop);
 }
 
 /* A byte now and then keeps a connection alive for ever; its place goes to
  * others all the same. */
 TEST(trickled_bodies_beyond_the_limit_keep_no_others_out)
 {
-	struct trickler t;
+	pthread_t trickler;
 	struct buf b;
 
 	need_descriptors();
@@ -1130,9 +1092,11 @@ TEST(trickled_bodies_beyond_the_limit_keep_no_others_out)
 		put(fds[i], &b);
 	}
 	buf_free(&b);
-	start_trickling(&t, LIMIT_CONNECTIONS);
+	assert_int_equal(sem_init(&enough, 0, 0), 0);
+	assert_int_equal(pthread_create(&trickler, NULL, trickle_all, NULL), 0);
 	round_trip_alone("others");
-	stop_trickling(&t);
+	sem_post(&enough);
+	assert_int_equal(pthread_join(trickler, NULL), 0);
 }
 
 /* No connection is idle and no descriptor is left: new connections wait.  mux
