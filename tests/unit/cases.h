@@ -19,6 +19,8 @@
 #define UNUSED   __attribute__((unused))
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
+#define assert_ok(call) assert_int_equal((call), RC_OK)
+
 static struct CMUnitTest case_list[120];
 static int case_lines[COUNT(case_list)];
 static size_t ncases;

@@ -65,7 +65,7 @@ remove_all(void)
 {
 	int n = 0;
 
-	assert_int_equal(attempt_lock_each(database, remove_it, &n), RC_OK);
+	assert_ok(attempt_lock_each(database, remove_it, &n));
 	return n;
 }
 
@@ -85,7 +85,7 @@ lives(int64_t name)
 	struct process_list *list;
 	bool is;
 
-	assert_int_equal(process_list(&list), RC_OK);
+	assert_ok(process_list(&list));
 	is = attempt_lock_lives(database, name, list);
 	process_list_free(list);
 	return is;
@@ -117,7 +117,7 @@ has(const struct process_session *session, const char *token)
 	struct process_list *list;
 	bool is;
 
-	assert_int_equal(process_list(&list), RC_OK);
+	assert_ok(process_list(&list));
 	is = process_list_find(list, session, token) != 0;
 	process_list_free(list);
 	return is;
@@ -308,7 +308,7 @@ TEST(a_process_that_cannot_be_read_is_not_taken_for_ended)
 	snprintf(name, sizeof(name), "/proc/%ld/environ", (long)pid);
 	assert_int_equal(process_list(&list), RC_IO);
 	end(pid);
-	assert_int_equal(process_list(&list), RC_OK);
+	assert_ok(process_list(&list));
 	process_list_free(list);
 	cannot_open = "";
 }
@@ -386,8 +386,7 @@ TEST(an_attempt_lives_until_nothing_of_it_is_left)
 	int64_t name;
 	pid_t pid;
 
-	assert_int_equal(
-	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
+	assert_ok(attempt_lock_new(database, 5, &held, &note, &name));
 	assert_true(name > 0);
 	assert_true((fcntl(held, F_GETFD) & FD_CLOEXEC) != 0);
 	assert_int_equal(fcntl(held, F_GETFL) & O_ACCMODE, O_RDONLY);
@@ -397,11 +396,11 @@ TEST(an_attempt_lives_until_nothing_of_it_is_left)
 	assert_true(lives(name));
 	close(copy);
 	assert_false(lives(name)); /* its handler was never started */
-	assert_int_equal(attempt_lock_read(database, name, &n), RC_OK);
+	assert_ok(attempt_lock_read(database, name, &n));
 	assert_true(n.space != 0 && n.space == process_space());
 	assert_true(n.made > 0 && n.made <= clock_boot());
 
-	assert_int_equal(attempt_lock_begin(note, TOKEN, 7), RC_OK);
+	assert_ok(attempt_lock_begin(note, TOKEN, 7));
 	assert_false(lives(name));
 	pid = start(SHED_SESSION, TOKEN);
 	assert_true(lives(name));
@@ -410,7 +409,7 @@ TEST(an_attempt_lives_until_nothing_of_it_is_left)
 	assert_false(lives(name)); /* cannot be found */
 	attempt_lock_started(note, pid);
 	assert_true(lives(name));
-	assert_int_equal(attempt_lock_read(database, name, &n), RC_OK);
+	assert_ok(attempt_lock_read(database, name, &n));
 	assert_int_equal(n.owner, 5);
 	assert_int_equal(n.key, 7);
 	assert_string_equal(n.token, TOKEN);
@@ -448,9 +447,8 @@ TEST(what_is_missing_of_another_boot_is_gone)
 	int held, note;
 	int64_t name;
 
-	assert_int_equal(
-	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
-	assert_int_equal(attempt_lock_begin(note, TOKEN, 1), RC_OK);
+	assert_ok(attempt_lock_new(database, 5, &held, &note, &name));
+	assert_ok(attempt_lock_begin(note, TOKEN, 1));
 	assert_false(attempt_file_is_past(name));
 	assert_true(attempt_file_is_past(name ^ INT64_C(3) << 40));
 	assert_false(lives(name ^ INT64_C(3) << 40));
@@ -472,12 +470,11 @@ lives_with(const char *line)
 	int64_t name;
 	bool is;
 
-	assert_int_equal(
-	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
+	assert_ok(attempt_lock_new(database, 5, &held, &note, &name));
 	assert_int_equal(ftruncate(note, 0), 0);
 	assert_int_equal(pwrite(note, line, strlen(line), 0), strlen(line));
 	assert_int_equal(lseek(note, 0, SEEK_END), strlen(line));
-	assert_int_equal(attempt_lock_begin(note, TOKEN, 1), RC_OK);
+	assert_ok(attempt_lock_begin(note, TOKEN, 1));
 	close(held);
 	close(note);
 	is = lives(name);
@@ -516,8 +513,7 @@ TEST(a_handler_keeps_no_other_attempt_alive)
 
 	if (geteuid() != 0)
 		skip();
-	assert_int_equal(
-	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
+	assert_ok(attempt_lock_new(database, 5, &held, &note, &name));
 	if ((pid = fork()) == 0) {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
 		close(note);
@@ -540,8 +536,7 @@ TEST(a_handler_keeps_no_other_attempt_alive)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	alarm(30);
-	assert_int_equal(
-	    attempt_lock_new(database, 5, &held2, &note2, &name2), RC_OK);
+	assert_ok(attempt_lock_new(database, 5, &held2, &note2, &name2));
 	alarm(0);
 	assert_int_equal(stat(folder, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0700);
@@ -575,8 +570,7 @@ TEST(a_folder_that_is_not_ours_is_not_believed)
 	    attempt_lock_new(database, 5, &held, &note, &name), RC_IO);
 	rmdir(folder);
 	rmdir(elsewhere);
-	assert_int_equal(
-	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
+	assert_ok(attempt_lock_new(database, 5, &held, &note, &name));
 	close(held);
 	close(note);
 }
@@ -610,8 +604,7 @@ TEST(a_file_that_a_sweep_removes_before_its_lock_is_made_again)
 
 	(void)remove_all();
 	removed_first = true;
-	assert_int_equal(
-	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
+	assert_ok(attempt_lock_new(database, 5, &held, &note, &name));
 	assert_false(removed_first);
 	assert_true(attempt_lock_is_held(database, name));
 	close(held);
@@ -626,16 +619,15 @@ TEST(a_file_without_a_line_is_removed_unless_it_is_held)
 	int64_t name;
 
 	(void)remove_all();
-	assert_int_equal(
-	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
+	assert_ok(attempt_lock_new(database, 5, &held, &note, &name));
 	assert_int_equal(ftruncate(note, 0), 0);
-	assert_int_equal(attempt_lock_each(database, remove_it, &n), RC_OK);
+	assert_ok(attempt_lock_each(database, remove_it, &n));
 	assert_int_equal(n, 0);
 	snprintf(
 	    path, sizeof(path), "%s/%016llx", folder, (unsigned long long)name);
 	assert_int_equal(access(path, F_OK), 0);
 	close(held);
-	assert_int_equal(attempt_lock_each(database, remove_it, &n), RC_OK);
+	assert_ok(attempt_lock_each(database, remove_it, &n));
 	assert_int_equal(n, 0);
 	assert_int_equal(access(path, F_OK), -1);
 	close(note);
@@ -665,27 +657,22 @@ TEST(an_attempt_lives_as_long_as_the_process_that_acts_for_it)
 	int64_t name, process;
 
 	(void)remove_all();
-	assert_int_equal(process_list(&list), RC_OK);
-	assert_int_equal(
-	    attempt_lock_new(database, 5, &held, &note, &name), RC_OK);
-	assert_int_equal(attempt_lock_begin(note, TOKEN, 1), RC_OK);
-	assert_int_equal(attempt_lock_process_new(database, 5, OTHER,
-			     &of_process, &its_note, &process),
-	    RC_OK);
+	assert_ok(process_list(&list));
+	assert_ok(attempt_lock_new(database, 5, &held, &note, &name));
+	assert_ok(attempt_lock_begin(note, TOKEN, 1));
+	assert_ok(attempt_lock_process_new(
+	    database, 5, OTHER, &of_process, &its_note, &process));
 	close(held);
 	assert_false(attempt_lock_lives(database, name, list));
-	assert_int_equal(
-	    attempt_lock_process_acts(database, name, process), RC_OK);
+	assert_ok(attempt_lock_process_acts(database, name, process));
 	assert_true(attempt_lock_is_held(database, name));
 	assert_true(attempt_lock_lives(database, name, list));
 	/* It acts for one attempt after another. */
 	attempt_lock_process_acted(database, name);
 	assert_false(attempt_lock_lives(database, name, list));
-	assert_int_equal(
-	    attempt_lock_process_acts(database, name, process), RC_OK);
+	assert_ok(attempt_lock_process_acts(database, name, process));
 	/* The end of the process's own file is not its end. */
-	assert_int_equal(
-	    attempt_lock_process_each(database, remove_process, &n), RC_OK);
+	assert_ok(attempt_lock_process_each(database, remove_process, &n));
 	assert_int_equal(n, 1);
 	assert_true(attempt_lock_lives(database, name, list));
 	close(of_process);

@@ -149,7 +149,7 @@ LOCK(a_lock_that_was_missed_just_now_refuses_nothing)
 {
 	c.locked_at = c.still_at = clock_mono();
 	assert_false(committer_is_held(&c));
-	assert_int_equal(committer_refusal(&c, &w[2]), RC_OK);
+	assert_ok(committer_refusal(&c, &w[2]));
 	assert_int_equal(committer_patience(&c, &w[2]), hour);
 }
 
@@ -157,7 +157,7 @@ LOCK(a_lock_that_others_take_by_turns_refuses_nothing)
 {
 	c.locked_at = clock_mono() - hour + minute;
 	c.still_at = clock_mono();
-	assert_int_equal(committer_refusal(&c, &w[2]), RC_OK);
+	assert_ok(committer_refusal(&c, &w[2]));
 	assert_int_equal(committer_patience(&c, &w[2]), hour);
 }
 
@@ -167,7 +167,7 @@ LOCK(a_lock_that_one_holds_refuses_more_requests_than_may_wait)
 	assert_int_equal(committer_refusal(&c, &w[2]), RC_BUSY);
 	assert_int_equal(committer_patience(&c, &w[2]), hour);
 	committer_list_take(&c.queue);
-	assert_int_equal(committer_refusal(&c, &w[2]), RC_OK);
+	assert_ok(committer_refusal(&c, &w[2]));
 }
 
 LOCK(a_lock_not_had_for_busy_timeout_is_hardly_waited_for)
@@ -194,7 +194,7 @@ LOCK(time_that_is_up_says_nothing_of_a_lock_that_was_had)
 {
 	time_is_up(clock_mono() + hour, clock_mono() + hour);
 	assert_false(committer_gave_up(&c));
-	assert_int_equal(committer_refusal(&c, &w[0]), RC_OK);
+	assert_ok(committer_refusal(&c, &w[0]));
 }
 
 LOCK(time_that_is_up_without_the_lock_spares_others_theirs)

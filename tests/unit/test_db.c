@@ -27,10 +27,9 @@ setup(void **state)
 	fd = mkstemp(file);
 	assert_true(fd >= 0);
 	close(fd);
-	assert_int_equal(db_open(&db, file, 1000), RC_OK);
-	assert_int_equal(
-	    db_exec(db, "CREATE TABLE once_clock(id, boot_id, shift, last)"),
-	    RC_OK);
+	assert_ok(db_open(&db, file, 1000));
+	assert_ok(
+	    db_exec(db, "CREATE TABLE once_clock(id, boot_id, shift, last)"));
 	return 0;
 }
 
@@ -46,10 +45,9 @@ teardown(void **state)
 #define BIND(...)                                                  \
 	do {                                                       \
 		struct db_stmt *s_ = db_stmt(db, QUERY_CLOCK_NEW); \
-		assert_int_equal(                                  \
-		    db_exec(db, "DELETE FROM once_clock"), RC_OK); \
+		assert_ok(db_exec(db, "DELETE FROM once_clock"));  \
 		db_bindf(s_, __VA_ARGS__);                         \
-		assert_int_equal(db_step_done(s_), RC_OK);         \
+		assert_ok(db_step_done(s_));                       \
 	} while (0)
 
 #define READ(...) db_onef(db_stmt(db, QUERY_CLOCK_GET), __VA_ARGS__)
@@ -61,16 +59,15 @@ TEST(numbers_and_texts)
 	int count = 0;
 
 	BIND("sid", "hello", INT64_MIN, -7);
-	assert_int_equal(READ("sii", &text, &number, &number), RC_OK);
+	assert_ok(READ("sii", &text, &number, &number));
 	assert_string_equal(text, "hello");
 	assert_int_equal(number, -7);
 	free(text);
-	assert_int_equal(READ("fi-", field, sizeof(field), &number), RC_OK);
+	assert_ok(READ("fi-", field, sizeof(field), &number));
 	assert_string_equal(field, "hello");
 	assert_true(number == INT64_MIN);
 	BIND("sid", "", ROW_TIME_MAX, INT_MAX - 1);
-	assert_int_equal(
-	    READ("fmd", field, sizeof(field), &number, &count), RC_OK);
+	assert_ok(READ("fmd", field, sizeof(field), &number, &count));
 	assert_string_equal(field, "");
 	assert_true(number == ROW_TIME_MAX);
 	assert_int_equal(count, INT_MAX - 1);
@@ -84,9 +81,8 @@ TEST(blobs_and_pointers_into_the_row)
 	size_t n, none;
 
 	BIND("bbs", "a\0b", (size_t)3, NULL, (size_t)0, "here");
-	assert_int_equal(db_step_row(s), RC_OK);
-	assert_int_equal(
-	    db_rowf(s, "bbp", &blob, &n, &empty, &none, &text), RC_OK);
+	assert_ok(db_step_row(s));
+	assert_ok(db_rowf(s, "bbp", &blob, &n, &empty, &none, &text));
 	assert_int_equal(n, 3);
 	assert_memory_equal(blob, "a\0b", 3);
 	assert_int_equal(none, 0);
@@ -113,12 +109,12 @@ TEST(a_uuid_is_sixteen_bytes_and_a_text_again)
 	size_t n;
 
 	BIND("udd", uuid, 0, 0);
-	assert_int_equal(db_step_row(s), RC_OK);
-	assert_int_equal(db_rowf(s, "b--", &blob, &n), RC_OK);
+	assert_ok(db_step_row(s));
+	assert_ok(db_rowf(s, "b--", &blob, &n));
 	assert_int_equal(n, sizeof(bytes));
 	assert_memory_equal(blob, bytes, sizeof(bytes));
 	db_reset(s);
-	assert_int_equal(READ("u--", text, sizeof(text)), RC_OK);
+	assert_ok(READ("u--", text, sizeof(text)));
 	assert_string_equal(text, uuid);
 	assert_int_equal(READ("u--", small, sizeof(small)), RC_CORRUPT);
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
@@ -127,7 +123,7 @@ TEST(a_uuid_is_sixteen_bytes_and_a_text_again)
 		assert_string_equal(text, "");
 	}
 	BIND("udd", NULL, 0, 0);
-	assert_int_equal(READ("u--", text, sizeof(text)), RC_OK);
+	assert_ok(READ("u--", text, sizeof(text)));
 	assert_string_equal(text, "");
 	BIND("bdd", bytes, sizeof(bytes) - 1, 0, 0);
 	assert_int_equal(READ("u--", text, sizeof(text)), RC_CORRUPT);
@@ -140,22 +136,22 @@ TEST(nothing_is_null)
 	int64_t number = 1;
 
 	BIND("ztn", INT64_C(0), "");
-	assert_int_equal(READ("vvv", &a, &b, &c), RC_OK);
+	assert_ok(READ("vvv", &a, &b, &c));
 	assert_true(!a && !b && !c);
 	BIND("sto", NULL, NULL, "", (size_t)0);
-	assert_int_equal(READ("vvv", &a, &b, &c), RC_OK);
+	assert_ok(READ("vvv", &a, &b, &c));
 	assert_true(!a && !b && !c);
-	assert_int_equal(READ("smf", &text, &number, field, (size_t)2), RC_OK);
+	assert_ok(READ("smf", &text, &number, field, (size_t)2));
 	assert_null(text);
 	assert_int_equal(number, 0);
 	assert_string_equal(field, "");
 	/* An empty blob and an empty text are values, and so is a number that
 	 * is not 0. */
 	BIND("bsz", NULL, (size_t)0, "", INT64_C(1));
-	assert_int_equal(READ("vv?", &a, &b, &c), RC_OK);
+	assert_ok(READ("vv?", &a, &b, &c));
 	assert_true(a && b && c);
 	BIND("tod", "x", "y", (size_t)1, 0);
-	assert_int_equal(READ("vv?", &a, &b, &c), RC_OK);
+	assert_ok(READ("vv?", &a, &b, &c));
 	assert_true(a && b && !c);
 }
 
@@ -175,10 +171,8 @@ TEST(a_value_out_of_range_is_corrupt)
 	assert_int_equal(READ("d--", &count), RC_CORRUPT);
 	assert_int_equal(READ("-d-", &count), RC_CORRUPT);
 	/* C code would read this as a shorter text. */
-	assert_int_equal(
-	    db_exec(
-		db, "UPDATE once_clock SET boot_id = 'a' || char(0) || 'b'"),
-	    RC_OK);
+	assert_ok(db_exec(
+	    db, "UPDATE once_clock SET boot_id = 'a' || char(0) || 'b'"));
 	assert_int_equal(READ("s--", &text), RC_CORRUPT);
 	assert_null(text);
 	assert_int_equal(READ("f--", field, sizeof(field)), RC_CORRUPT);
@@ -188,7 +182,7 @@ TEST(no_row_is_not_found)
 {
 	int64_t number = 3;
 
-	assert_int_equal(db_exec(db, "DELETE FROM once_clock"), RC_OK);
+	assert_ok(db_exec(db, "DELETE FROM once_clock"));
 	assert_int_equal(READ("--i", &number), RC_NOTFOUND);
 	assert_int_equal(number, 3);
 }
@@ -213,7 +207,7 @@ read_thing(const struct row_member *members, size_t n, void *out)
 	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_GET);
 	enum rc rc;
 
-	assert_int_equal(db_step_row(s), RC_OK);
+	assert_ok(db_step_row(s));
 	rc = db_members(s, members, n, out);
 	db_reset(s);
 	return rc;
@@ -226,14 +220,14 @@ TEST(columns_become_members)
 	BIND("sid", "hello", INT64_C(12), 7);
 	for (int i = 0; i < 2; i++) {
 		memset(&t, 0, sizeof(t));
-		assert_int_equal(read_thing(thing, 3, &t), RC_OK);
+		assert_ok(read_thing(thing, 3, &t));
 		assert_string_equal(t.boot_id, "hello");
 		assert_int_equal(t.shift, 12);
 		assert_int_equal(t.last, 7);
 	}
 	/* some of the columns, wherever they are */
 	memset(&t, 0, sizeof(t));
-	assert_int_equal(read_thing(thing + 1, 2, &t), RC_OK);
+	assert_ok(read_thing(thing + 1, 2, &t));
 	assert_int_equal(t.last, 7);
 	BIND("sid", "hello", INT64_C(-12), 7);
 	assert_int_equal(read_thing(thing, 3, &t), RC_CORRUPT);
@@ -263,7 +257,7 @@ TEST(words_arrays_and_bytes_become_members)
 	};
 
 	BIND("sbb", "one", "a\0b", (size_t)3, "\0c", (size_t)2);
-	assert_int_equal(read_thing(members, 3, &some), RC_OK);
+	assert_ok(read_thing(members, 3, &some));
 	assert_int_equal(some.boot_id, ONE);
 	assert_memory_equal(some.shift, "a\0b", 3);
 	assert_int_equal(some.last.len, 2);

@@ -221,11 +221,11 @@ TEST(what_a_try_leaves)
 {
 	struct effect e = sample(TRIED);
 
-	assert_int_equal(end_again(&e, NULL, NULL), RC_OK);
+	assert_ok(end_again(&e, NULL, NULL));
 	assert_string_equal(e.last_error, "no luck");
 	e.owner = 9;
 	e.has_turn = false;
-	assert_int_equal(end_delivered(&e, NULL, NULL), RC_OK);
+	assert_ok(end_delivered(&e, NULL, NULL));
 	assert_null(e.last_error);
 	assert_int_equal(e.reference.len, 3);
 	assert_memory_equal(e.reference.data, "r\0f", 3);
@@ -282,8 +282,7 @@ TEST(a_change_leaves_one_turn)
 		struct effect *holder = cases[i].holder != 0 ? &all[2] : NULL;
 		int turns = 0;
 
-		assert_int_equal(
-		    cases[i].step(&all[0], &all[1], holder), RC_OK);
+		assert_ok(cases[i].step(&all[0], &all[1], holder));
 		for (int k = 0; k < (holder != NULL ? 3 : 2); k++) {
 			const struct effect *e = &all[k];
 

@@ -270,7 +270,7 @@ check(const char *name, const char *text, size_t len, const char *canonical)
 	memcpy(exact, text, len);
 	buf_init(&out, len + 1);
 	buf_init(&again, len);
-	assert_int_equal(buf_addc(&out, '#'), RC_OK);
+	assert_ok(buf_addc(&out, '#'));
 	v = canonicalise(exact, len, &nothing, &out);
 	if (canonical == NULL) {
 		if (v != JSON_NOT_IJSON)
@@ -392,7 +392,7 @@ static void
 put(const char *part, int times)
 {
 	while (times-- > 0)
-		assert_int_equal(buf_adds(&text, part), RC_OK);
+		assert_ok(buf_adds(&text, part));
 }
 
 static void
@@ -541,8 +541,7 @@ TEST(many_pointers_with_one_beginning)
 	for (i = 0; i < list.n; i++) {
 		assert_true(
 		    asprintf(&list.item[i], "/a/%zu", i * 37 % list.n) > 0);
-		assert_int_equal(
-		    buf_addf(&text, "\"%zu\":1,\"x%zu\":2,", i, i), RC_OK);
+		assert_ok(buf_addf(&text, "\"%zu\":1,\"x%zu\":2,", i, i));
 	}
 	put("\"x\":3}}", 1);
 	assert_int_equal(
@@ -551,7 +550,7 @@ TEST(many_pointers_with_one_beginning)
 	assert_null(strstr(out.data, "\":1"));
 	for (i = 0; i < list.n; i++) {
 		buf_clear(&text);
-		assert_int_equal(buf_addf(&text, "\"x%zu\":2", i), RC_OK);
+		assert_ok(buf_addf(&text, "\"x%zu\":2", i));
 		assert_non_null(strstr(out.data, text.data));
 	}
 	list_free(&list);
@@ -598,7 +597,7 @@ TEST(output_without_room_fails)
 	for (max = 1; max <= need; max++) {
 		buf_free(&out);
 		buf_init(&out, max);
-		assert_int_equal(buf_addc(&out, '#'), RC_OK);
+		assert_ok(buf_addc(&out, '#'));
 		assert_int_equal(
 		    canonicalise(text.data, text.len, &nothing, &out),
 		    JSON_NO_MEMORY);
@@ -615,10 +614,8 @@ TEST(large_texts_take_no_quadratic_time)
 	/* Members in an order that is neither the right one nor its reverse,
 	 * with a long common beginning. */
 	for (int i = 0; i < n; i++)
-		assert_int_equal(
-		    buf_addf(&text, "%c\"common/beginning/%06zu\":1",
-			i == 0 ? '{' : ',', (size_t)i * 7919 % (size_t)n),
-		    RC_OK);
+		assert_ok(buf_addf(&text, "%c\"common/beginning/%06zu\":1",
+		    i == 0 ? '{' : ',', (size_t)i * 7919 % (size_t)n));
 	put("}", 1);
 	gives(JSON_OK);
 	assert_int_equal(out.len, text.len);

@@ -43,7 +43,7 @@ alive(const struct liveness *l, int64_t owner)
 {
 	bool is = false;
 
-	assert_int_equal(liveness_alive(l, owner, &is), RC_OK);
+	assert_ok(liveness_alive(l, owner, &is));
 	return is;
 }
 
@@ -52,8 +52,8 @@ TEST(two_of_one_process_see_each_other)
 	struct liveness *a, *b;
 	int64_t name;
 
-	assert_int_equal(liveness_open(&a, database, 0600), RC_OK);
-	assert_int_equal(liveness_open(&b, database, 0600), RC_OK);
+	assert_ok(liveness_open(&a, database, 0600));
+	assert_ok(liveness_open(&b, database, 0600));
 	assert_true(liveness_self(a) > 0);
 	assert_true(liveness_self(a) < INT64_C(1) << 62);
 	assert_int_not_equal(liveness_self(a), liveness_self(b));
@@ -72,9 +72,9 @@ TEST(who_is_alone_knows_it)
 {
 	struct liveness *a, *b;
 
-	assert_int_equal(liveness_open(&a, database, 0600), RC_OK);
+	assert_ok(liveness_open(&a, database, 0600));
 	assert_true(liveness_is_alone(a));
-	assert_int_equal(liveness_open(&b, database, 0600), RC_OK);
+	assert_ok(liveness_open(&b, database, 0600));
 	assert_false(liveness_is_alone(a));
 	liveness_close(b);
 	assert_true(liveness_is_alone(a));
@@ -87,15 +87,15 @@ TEST(no_process_begins_to_live_while_all_bytes_are_taken)
 {
 	struct liveness *a, *b;
 
-	assert_int_equal(liveness_open(&a, database, 0600), RC_OK);
-	assert_int_equal(liveness_open(&b, database, 0600), RC_OK);
+	assert_ok(liveness_open(&a, database, 0600));
+	assert_ok(liveness_open(&b, database, 0600));
 	assert_int_equal(liveness_take_all(a), RC_BUSY);
 	liveness_close(b);
-	assert_int_equal(liveness_take_all(a), RC_OK);
+	assert_ok(liveness_take_all(a));
 	assert_int_equal(liveness_open(&b, database, 0600), RC_BUSY);
 	assert_true(alive(a, liveness_self(a)));
 	liveness_close(a);
-	assert_int_equal(liveness_open(&b, database, 0600), RC_OK);
+	assert_ok(liveness_open(&b, database, 0600));
 	unlink(lock);
 	assert_int_equal(liveness_take_all(b), RC_IO);
 	liveness_close(b);
@@ -136,7 +136,7 @@ TEST(a_killed_process_is_dead_at_once)
 	pid_t pid;
 
 	pid = child(&name);
-	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
+	assert_ok(liveness_open(&l, database, 0600));
 	assert_true(alive(l, name));
 	kill(pid, SIGSTOP); /* stopped is alive */
 	assert_true(alive(l, name));
@@ -144,7 +144,7 @@ TEST(a_killed_process_is_dead_at_once)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_false(alive(l, name));
 	liveness_close(l);
-	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
+	assert_ok(liveness_open(&l, database, 0600));
 	assert_false(alive(l, name));
 	liveness_close(l);
 }
@@ -154,7 +154,7 @@ TEST(no_process_has_a_name_that_is_none)
 	struct liveness *l;
 	bool is = false;
 
-	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
+	assert_ok(liveness_open(&l, database, 0600));
 	assert_int_equal(liveness_alive(l, 0, &is), RC_INVALID);
 	assert_true(is);
 	is = false;
@@ -168,12 +168,12 @@ TEST(a_lock_file_that_was_removed_tells_nothing)
 	struct liveness *l, *later;
 	bool is = false;
 
-	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
+	assert_ok(liveness_open(&l, database, 0600));
 	assert_int_equal(unlink(lock), 0);
 	assert_int_equal(liveness_alive(l, 12345, &is), RC_IO);
 	assert_true(is);
 	/* nor does another file of that name */
-	assert_int_equal(liveness_open(&later, database, 0600), RC_OK);
+	assert_ok(liveness_open(&later, database, 0600));
 	is = false;
 	assert_int_equal(liveness_alive(l, 12345, &is), RC_IO);
 	assert_true(is);
@@ -189,14 +189,14 @@ TEST(the_file_is_empty_and_has_the_mode_asked_for)
 	mode_t old = umask(0077);
 
 	unlink(lock);
-	assert_int_equal(liveness_open(&l, database, 0660), RC_OK);
+	assert_ok(liveness_open(&l, database, 0660));
 	umask(old);
 	assert_int_equal(stat(lock, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0660);
 	assert_int_equal(st.st_size, 0);
 	liveness_close(l);
 	/* one that is there keeps its own */
-	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
+	assert_ok(liveness_open(&l, database, 0600));
 	assert_int_equal(stat(lock, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0660);
 	liveness_close(l);
@@ -212,8 +212,8 @@ TEST(a_program_that_is_started_does_not_hold_the_lock)
 	char c;
 
 	assert_int_equal(pipe(out), 0);
-	assert_int_equal(liveness_open(&other, database, 0600), RC_OK);
-	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
+	assert_ok(liveness_open(&other, database, 0600));
+	assert_ok(liveness_open(&l, database, 0600));
 	name = liveness_self(l);
 	pid = fork();
 	if (pid == 0) {
@@ -240,7 +240,7 @@ TEST(a_file_that_another_has_locked_whole_is_given_up)
 	struct flock whole;
 	int fd;
 
-	assert_int_equal(liveness_open(&l, database, 0600), RC_OK);
+	assert_ok(liveness_open(&l, database, 0600));
 	liveness_close(l);
 	assert_true((fd = open(lock, O_RDWR | O_CLOEXEC)) != -1);
 	memset(&whole, 0, sizeof(whole));

@@ -67,7 +67,7 @@ start_on(const char *conf, bool tcp)
 	struct conf *first = conf_from(conf);
 
 	listen_somewhere(tcp);
-	assert_int_equal(mux_open(&mux, first, listener), RC_OK);
+	assert_ok(mux_open(&mux, first, listener));
 	conf_unref(first);
 }
 
@@ -97,9 +97,8 @@ answer_text(struct exchange *x, const char *text)
 
 	answer_init(&a);
 	a.response.status = 200;
-	assert_int_equal(
-	    response_add(&a.response, "Content-Type", "text/plain"), RC_OK);
-	assert_int_equal(buf_adds(&a.text, text), RC_OK);
+	assert_ok(response_add(&a.response, "Content-Type", "text/plain"));
+	assert_ok(buf_adds(&a.text, text));
 	a.response.body = a.text.data;
 	a.response.body_len = a.text.len;
 	exchange_answer(x, &a);
@@ -190,8 +189,8 @@ add_record(struct buf *b, int type, int id, const void *content, size_t len)
 		(unsigned char)(id >> 8), (unsigned char)id,
 		(unsigned char)(len >> 8), (unsigned char)len, 0, 0 };
 
-	assert_int_equal(buf_add(b, header, 8), RC_OK);
-	assert_int_equal(buf_add(b, content, len), RC_OK);
+	assert_ok(buf_add(b, header, 8));
+	assert_ok(buf_add(b, content, len));
 }
 
 static void
@@ -345,7 +344,7 @@ receive(int fd, struct reply *r)
 		} else {
 			assert_int_equal(h[1], FCGI_STDOUT);
 			assert_int_equal(h[2] << 8 | h[3], 1);
-			assert_int_equal(buf_add(&r->out, content, len), RC_OK);
+			assert_ok(buf_add(&r->out, content, len));
 		}
 	}
 }
@@ -586,8 +585,7 @@ TEST(body_that_has_no_place_is_drained)
 
 	start("");
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		assert_int_equal(
-		    spool_setup(rows[i].dir, rows[i].total), RC_OK);
+		assert_ok(spool_setup(rows[i].dir, rows[i].total));
 		fd = dial();
 		post(fd, true, "q", "300000", bytes, SIZE);
 		x = next("q");
@@ -944,7 +942,7 @@ TEST(peers_that_are_not_allowed_are_closed_at_once)
 	hang_up(fd);
 
 	/* A new configuration counts from the next connection on. */
-	assert_int_equal(reload(other), RC_OK);
+	assert_ok(reload(other));
 	fd = dial();
 	expect_closed(fd);
 	/* An unknown user is an error, and changes nothing. */
@@ -952,7 +950,7 @@ TEST(peers_that_are_not_allowed_are_closed_at_once)
 	    reload("[server]\nallow_peers = no-such-user\n"), RC_INVALID);
 	fd = dial();
 	expect_closed(fd);
-	assert_int_equal(reload(""), RC_OK);
+	assert_ok(reload(""));
 	round_trip_alone("anyone");
 
 	bad = conf_from("[server]\nallow_peers = root no-such-user\n");

@@ -78,14 +78,12 @@ setup_group(void **state)
 	return 0;
 }
 
-#define OK(call) assert_int_equal((call), RC_OK)
-
 /* Statements ONE and its only row. */
 #define SEND(sql, ...)                         \
 	do {                                   \
 		texts[ONE] = (sql);            \
 		pg_send(pg, ONE, __VA_ARGS__); \
-		OK(pg_sync(pg));               \
+		assert_ok(pg_sync(pg));        \
 	} while (0)
 
 /* A connection prepares a text once: a new one for each text. */
@@ -108,7 +106,7 @@ CASE(numbers_and_texts)
 	bool flag;
 
 	SEND(sql, "iid?ss", INT64_MIN, INT64_MAX, -7, 1, "hello", "");
-	OK(pg_one(pg, "iii?sf", &low, &high, &small, &flag, &text, field,
+	assert_ok(pg_one(pg, "iii?sf", &low, &high, &small, &flag, &text, field,
 	    sizeof(field)));
 	assert_true(low == INT64_MIN);
 	assert_true(high == INT64_MAX);
@@ -133,11 +131,10 @@ CASE(bytes_with_nul_and_pointers_into_the_row)
 		all[i] = (unsigned char)(i * 7 + i / 256);
 	SEND(sql, "bbbsb", all, sizeof(all), NULL, (size_t)0, "a\\x\n",
 	    (size_t)4, "here", "a\0b", (size_t)3);
-	OK(pg_result(pg));
+	assert_ok(pg_result(pg));
 	assert_int_equal(pg_rows(pg), 1);
-	assert_int_equal(pg_row(pg, "bbppb", &data, &n, &empty, &none, &path,
-			     &text, &data, &n),
-	    RC_OK);
+	assert_ok(pg_row(
+	    pg, "bbppb", &data, &n, &empty, &none, &path, &text, &data, &n));
 	assert_int_equal(n, 3);
 	assert_memory_equal(data, "a\0b", 3);
 	assert_int_equal(none, 0);
@@ -147,7 +144,7 @@ CASE(bytes_with_nul_and_pointers_into_the_row)
 
 	SEND(sql, "bbbsb", all, sizeof(all), NULL, (size_t)0, "\\134",
 	    (size_t)4, "here", "a\0b", (size_t)3);
-	OK(pg_one(pg, "b-f--", &data, &n, name, sizeof(name)));
+	assert_ok(pg_one(pg, "b-f--", &data, &n, name, sizeof(name)));
 	assert_int_equal(n, sizeof(all));
 	assert_memory_equal(data, all, n);
 	assert_string_equal(name, "\\134"); /* no escape */
@@ -164,7 +161,7 @@ CASE(a_text_for_bytea_is_its_bytes)
 	size_t n;
 
 	SEND("SELECT $1::bytea", "s", "\\x41\xff");
-	OK(pg_one(pg, "b", &data, &n));
+	assert_ok(pg_one(pg, "b", &data, &n));
 	assert_int_equal(n, 5);
 	assert_memory_equal(data, "\\x41\xff", 5);
 }
@@ -175,7 +172,7 @@ CASE(a_uuid_is_a_text_on_both_sides)
 	char out[37], none[37], zeros[37];
 
 	SEND("SELECT $1::uuid, $2::uuid, $3::uuid", "uuu", uuid, NULL, "x'");
-	OK(pg_one(pg, "uuu", out, sizeof(out), none, sizeof(none), zeros,
+	assert_ok(pg_one(pg, "uuu", out, sizeof(out), none, sizeof(none), zeros,
 	    (size_t)37));
 	assert_string_equal(out, uuid);
 	assert_string_equal(none, "");
@@ -194,7 +191,8 @@ CASE(nothing_is_null)
 	size_t n = 1;
 
 	SEND(sql, "ztosnu", INT64_C(0), "", "x", (size_t)0, NULL, NULL);
-	OK(pg_one(pg, "ipbv?-i", &number, &text, &data, &n, &is, &flag, &five));
+	assert_ok(pg_one(
+	    pg, "ipbv?-i", &number, &text, &data, &n, &is, &flag, &five));
 	assert_int_equal(number, 0);
 	assert_null(text);
 	assert_null(data);
@@ -221,7 +219,7 @@ CASE(a_value_out_of_range_is_corrupt)
 	assert_int_equal(
 	    pg_one(pg, "mf", &time, field, sizeof(field)), RC_CORRUPT);
 	SEND(sql, "is", (int64_t)ROW_TIME_MAX, "abc");
-	OK(pg_one(pg, "mf", &time, field, sizeof(field)));
+	assert_ok(pg_one(pg, "mf", &time, field, sizeof(field)));
 }
 
 struct thing {
@@ -255,11 +253,11 @@ CASE(columns_become_members)
 		     "'\\x010203'::bytea AS tag, '\\x00ff'::bytea AS bytes, "
 		     "$1::text AS word FROM generate_series(1, 2) n";
 	pg_send(pg, ONE, "s", "answer");
-	OK(pg_sync(pg));
-	OK(pg_result(pg));
+	assert_ok(pg_sync(pg));
+	assert_ok(pg_result(pg));
 	for (int i = 1; i <= 2; i++) {
-		OK(pg_next(pg));
-		OK(pg_members(pg, members, 5, &thing));
+		assert_ok(pg_next(pg));
+		assert_ok(pg_members(pg, members, 5, &thing));
 		assert_int_equal(thing.id, i);
 		assert_string_equal(thing.name, "joe");
 		assert_memory_equal(thing.tag, "\1\2\3", 3);
@@ -269,9 +267,9 @@ CASE(columns_become_members)
 	}
 	assert_int_equal(pg_next(pg), RC_NOTFOUND);
 	pg_send(pg, ONE, "s", "question");
-	OK(pg_sync(pg));
-	OK(pg_result(pg));
-	OK(pg_next(pg));
+	assert_ok(pg_sync(pg));
+	assert_ok(pg_result(pg));
+	assert_ok(pg_next(pg));
 	assert_int_equal(pg_members(pg, members, 5, &thing), RC_CORRUPT);
 	buf_free(&thing.bytes);
 }
@@ -283,7 +281,7 @@ CASE(results_come_in_the_order_of_the_statements)
 	int64_t n;
 	int changed;
 
-	OK(pg_exec(pg, "CREATE TEMP TABLE t(n bigint)"));
+	assert_ok(pg_exec(pg, "CREATE TEMP TABLE t(n bigint)"));
 	texts[ONE] = "INSERT INTO t SELECT generate_series(1, $1::bigint)";
 	texts[TWO] = "SELECT count(*) + $1::bigint FROM t";
 	for (int i = 0; i < 500; i++) {
@@ -291,11 +289,11 @@ CASE(results_come_in_the_order_of_the_statements)
 		pg_send_quietly(pg, TWO, "i", INT64_C(0));
 		pg_send(pg, TWO, "i", INT64_C(1000000));
 	}
-	OK(pg_sync(pg));
+	assert_ok(pg_sync(pg));
 	for (int i = 1; i <= 500; i++) {
-		OK(pg_update(pg, &changed));
+		assert_ok(pg_update(pg, &changed));
 		assert_int_equal(changed, 3);
-		OK(pg_one(pg, "i", &n));
+		assert_ok(pg_one(pg, "i", &n));
 		assert_int_equal(n, 1000000 + 3 * i);
 	}
 	assert_int_equal(pg_failure(pg), PG_NONE);
@@ -315,9 +313,9 @@ CASE(megabytes_go_both_ways_at_once)
 		pg_send(pg, ONE, "b", big, (size_t)SIZE);
 		pg_send(pg, ONE, "b", big, (size_t)SIZE);
 	}
-	OK(pg_sync(pg));
+	assert_ok(pg_sync(pg));
 	for (int i = 0; i < 2 * TIMES; i++) {
-		OK(pg_one(pg, "b", &data, &n));
+		assert_ok(pg_one(pg, "b", &data, &n));
 		assert_int_equal(n, SIZE);
 	}
 	free(big);
@@ -334,25 +332,25 @@ CASE(after_a_failure_the_rest_of_the_group_fails)
 	pg_send(pg, TWO, "s", "10000000000000000000");
 	pg_send(pg, ONE, "i", INT64_C(2));
 	pg_send(pg, THREE, "");
-	OK(pg_sync(pg));
+	assert_ok(pg_sync(pg));
 	pg_send(pg, ONE, "i", INT64_C(3));
-	OK(pg_sync(pg));
-	OK(pg_one(pg, "i", &n));
+	assert_ok(pg_sync(pg));
+	assert_ok(pg_one(pg, "i", &n));
 	assert_int_equal(n, 1);
 	assert_int_equal(pg_one(pg, "i", &n), RC_CORRUPT);
 	assert_string_equal(pg_sqlstate(pg), "22003");
 	assert_int_equal(pg_failure(pg), PG_OTHER);
 	assert_int_equal(pg_one(pg, "i", &n), RC_CORRUPT);
 	assert_int_equal(pg_result(pg), RC_CORRUPT);
-	OK(pg_result(pg)); /* of the next group */
-	OK(pg_clear(pg));
+	assert_ok(pg_result(pg)); /* of the next group */
+	assert_ok(pg_clear(pg));
 	assert_int_equal(pg_failure(pg), PG_NONE);
 	/* THREE was not prepared, and is now refused for its own reason. */
 	pg_send(pg, THREE, "");
-	OK(pg_sync(pg));
+	assert_ok(pg_sync(pg));
 	assert_int_equal(pg_result(pg), RC_CORRUPT);
 	assert_string_equal(pg_sqlstate(pg), "42P01");
-	OK(pg_clear(pg));
+	assert_ok(pg_clear(pg));
 }
 
 CASE(results_that_nobody_reads_are_cleared)
@@ -362,13 +360,13 @@ CASE(results_that_nobody_reads_are_cleared)
 	texts[ONE] = "SELECT $1::bigint";
 	pg_send(pg, ONE, "i", INT64_C(1));
 	pg_send(pg, ONE, "i", INT64_C(2));
-	OK(pg_clear(pg)); /* not even sent */
+	assert_ok(pg_clear(pg)); /* not even sent */
 	pg_begin(pg);
 	pg_send(pg, ONE, "i", INT64_C(3));
 	pg_rollback(pg);
-	OK(pg_clear(pg));
+	assert_ok(pg_clear(pg));
 	pg_send(pg, ONE, "i", INT64_C(4)); /* the result is asked for: sent */
-	OK(pg_one(pg, "i", &n));
+	assert_ok(pg_one(pg, "i", &n));
 	assert_int_equal(n, 4);
 }
 
@@ -409,10 +407,10 @@ CASE(a_lock_that_is_not_free_is_busy)
 {
 	struct pg *other = connect_to(target);
 
-	OK(pg_exec(pg, "CREATE TABLE IF NOT EXISTS locked(n integer)"));
+	assert_ok(pg_exec(pg, "CREATE TABLE IF NOT EXISTS locked(n integer)"));
 	pg_begin(other);
-	OK(pg_exec(other, "LOCK TABLE locked"));
-	OK(pg_exec(pg, "SET lock_timeout = 50"));
+	assert_ok(pg_exec(other, "LOCK TABLE locked"));
+	assert_ok(pg_exec(pg, "SET lock_timeout = 50"));
 	pg_begin(pg);
 	assert_int_equal(pg_exec(pg, "SELECT 1 FROM locked"), RC_BUSY);
 	assert_int_equal(pg_failure(pg), PG_AGAIN);
@@ -420,9 +418,9 @@ CASE(a_lock_that_is_not_free_is_busy)
 	assert_int_equal(pg_exec(pg, "SELECT 1"), RC_BUSY);
 	assert_int_equal(pg_commit(pg), RC_BUSY);
 	pg_rollback(pg);
-	OK(pg_clear(pg));
+	assert_ok(pg_clear(pg));
 	pg_close(other);
-	OK(pg_exec(pg, "SELECT 1 FROM locked"));
+	assert_ok(pg_exec(pg, "SELECT 1 FROM locked"));
 }
 
 /* --- connections ---------------------------------------------------------- */
@@ -433,11 +431,11 @@ CASE(a_killed_backend_is_a_lost_connection)
 	char sql[80];
 	int pid;
 
-	OK(pg_exec(pg, "SELECT pg_backend_pid()"));
-	OK(pg_row(pg, "d", &pid));
+	assert_ok(pg_exec(pg, "SELECT pg_backend_pid()"));
+	assert_ok(pg_row(pg, "d", &pid));
 	snprintf(
 	    sql, sizeof(sql), "SELECT pg_terminate_backend(%d, 10000)", pid);
-	OK(pg_exec(other, sql));
+	assert_ok(pg_exec(other, sql));
 	pg_close(other);
 	assert_int_not_equal(pg_exec(pg, "SELECT 1"), RC_OK);
 	assert_int_equal(pg_failure(pg), PG_LOST);
@@ -464,12 +462,12 @@ CASE(a_frozen_server_ends_at_the_deadline)
 
 CASE(a_restart_is_a_lost_connection)
 {
-	OK(pg_exec(pg, "SELECT 1"));
+	assert_ok(pg_exec(pg, "SELECT 1"));
 	control("primary restart");
 	assert_int_not_equal(pg_exec(pg, "SELECT 1"), RC_OK);
 	assert_int_equal(pg_failure(pg), PG_LOST);
 	again();
-	OK(pg_exec(pg, "SELECT 1"));
+	assert_ok(pg_exec(pg, "SELECT 1"));
 }
 
 /* target_session_attrs=read-write goes on to the primary, and so does a host
@@ -492,9 +490,9 @@ CASE(the_host_that_writes_is_found)
 	    "port=5432,5432,%s,5432 user=postgres dbname=postgres",
 	    folder, folder, folder, port);
 	t = parse(list);
-	OK(pg_open(&found, t, clock_mono() + 2000));
+	assert_ok(pg_open(&found, t, clock_mono() + 2000));
 	pg_set_deadline(found, clock_mono() + 20000);
-	OK(pg_exec(found, "CREATE TEMP TABLE here(n integer)"));
+	assert_ok(pg_exec(found, "CREATE TEMP TABLE here(n integer)"));
 	pg_close(found);
 	pg_target_free(t);
 	control("standby stop");
@@ -558,7 +556,7 @@ CASE(a_wrong_password_is_refused_and_not_shown)
 	    (int)(strstr(uri, "&user=") - uri), uri);
 	t = parse(info);
 	refused = connect_to(t);
-	OK(pg_exec(refused, "SELECT 1"));
+	assert_ok(pg_exec(refused, "SELECT 1"));
 	pg_close(refused);
 	pg_target_free(t);
 }
@@ -605,7 +603,7 @@ CASE(a_format_that_does_not_fit_is_refused)
 {
 	for (enum mistake m = 0; m < MISTAKES; m++) {
 		again();
-		OK(pg_exec(pg, "SELECT 1, 'x'"));
+		assert_ok(pg_exec(pg, "SELECT 1, 'x'"));
 		assert_int_equal(aborts(passes, &m), HAS_CHECKS);
 	}
 	again();

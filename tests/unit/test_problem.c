@@ -91,7 +91,7 @@ static void
 make(const struct problem *p, enum conf_dialect dialect)
 {
 	(void)forget(NULL);
-	assert_int_equal(problem_make(p, LINK, dialect, &r, &body), RC_OK);
+	assert_ok(problem_make(p, LINK, dialect, &r, &body));
 	json = cJSON_ParseWithLengthOpts(r.body, r.body_len, NULL, 0);
 	assert_non_null(json);
 }
@@ -286,7 +286,7 @@ make_page_for(struct problem *p, const char *link, enum conf_dialect dialect)
 {
 	(void)forget(NULL);
 	p->html = true;
-	assert_int_equal(problem_make(p, link, dialect, &r, &body), RC_OK);
+	assert_ok(problem_make(p, link, dialect, &r, &body));
 	assert_ptr_equal(r.body, body.data);
 	assert_int_equal(r.body_len, body.len);
 	return body.data;
@@ -550,9 +550,7 @@ TEST(the_longest_link_has_room)
 	for (int html = 0; html < 2; html++) {
 		(void)forget(NULL);
 		p.html = html == 1;
-		assert_int_equal(
-		    problem_make(&p, link, CONF_DIALECT_IETF, &r, &body),
-		    RC_OK);
+		assert_ok(problem_make(&p, link, CONF_DIALECT_IETF, &r, &body));
 	}
 }
 
@@ -560,9 +558,8 @@ TEST(body_is_appended)
 {
 	struct problem p = { .code = PROBLEM_KEY_MISSING };
 
-	assert_int_equal(buf_adds(&body, "before"), RC_OK);
-	assert_int_equal(
-	    problem_make(&p, LINK, CONF_DIALECT_IETF, &r, &body), RC_OK);
+	assert_ok(buf_adds(&body, "before"));
+	assert_ok(problem_make(&p, LINK, CONF_DIALECT_IETF, &r, &body));
 	assert_ptr_equal(r.body, body.data + 6);
 	assert_int_equal(r.body_len, body.len - 6);
 	assert_memory_equal(body.data, "before{", 7);
@@ -585,7 +582,7 @@ TEST(failure_leaves_nothing_behind)
 
 		(void)forget(NULL);
 		buf_init(&body, bad[i].max);
-		assert_int_equal(buf_adds(&body, "x"), RC_OK);
+		assert_ok(buf_adds(&body, "x"));
 		assert_int_equal(
 		    problem_make(&p, bad[i].link, CONF_DIALECT_IETF, &r, &body),
 		    bad[i].rc);

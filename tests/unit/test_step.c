@@ -265,7 +265,7 @@ TEST(an_operator_forgets_all_but_what_runs)
 		    from == RECORD_IN_PROGRESS ? RC_LOST : RC_OK);
 		assert_int_equal(s.gone, from != RECORD_IN_PROGRESS);
 		if (from != RECORD_IN_PROGRESS)
-			assert_int_equal(step_forget(&r, from, &s), RC_OK);
+			assert_ok(step_forget(&r, from, &s));
 		if (from != RECORD_UNKNOWN)
 			assert_int_equal(
 			    step_forget(&r, RECORD_UNKNOWN, &s), RC_LOST);
@@ -287,16 +287,16 @@ TEST(another_token_changes_nothing)
 TEST(a_late_attempt_ends_its_own_unknown_only)
 {
 	sample(RECORD_IN_PROGRESS);
-	assert_int_equal(step_suspect(&r, at, &s), RC_OK);
+	assert_ok(step_suspect(&r, at, &s));
 	assert_int_equal(r.state, RECORD_UNKNOWN);
 	assert_int_equal(step_complete(&r, OTHER, 1, &answer, at, &s), RC_LOST);
 	assert_int_equal(unknown(), RC_LOST);
-	assert_int_equal(complete(), RC_OK);
+	assert_ok(complete());
 	assert_int_equal(complete(), RC_LOST);
 
 	sample(RECORD_IN_PROGRESS);
-	assert_int_equal(step_suspect(&r, at, &s), RC_OK);
-	assert_int_equal(to_released(), RC_OK);
+	assert_ok(step_suspect(&r, at, &s));
+	assert_ok(to_released());
 	assert_int_equal(complete(), RC_LOST);
 	assert_int_equal(r.state, RECORD_FAILED_RETRYABLE);
 }
@@ -311,7 +311,7 @@ TEST(a_lease_has_its_terms)
 {
 	sample(RECORD_FAILED_RETRYABLE);
 	r.accepted = true;
-	assert_int_equal(step_reserve(&r, &terms, at, &s), RC_OK);
+	assert_ok(step_reserve(&r, &terms, at, &s));
 	assert_int_equal(r.attempt, 2);
 	assert_string_equal(r.token, OTHER);
 	assert_int_equal(r.owner, 9);
@@ -331,7 +331,7 @@ TEST(a_status_resource_keeps_its_name)
 {
 	sample(RECORD_FAILED_RETRYABLE);
 	memcpy(r.resource, TOKEN, sizeof(r.resource));
-	assert_int_equal(step_reserve(&r, &terms, at, &s), RC_OK);
+	assert_ok(step_reserve(&r, &terms, at, &s));
 	assert_string_equal(r.resource, TOKEN);
 }
 
@@ -340,7 +340,7 @@ TEST(a_status_resource_keeps_its_name)
 TEST(an_answer_is_kept_for_the_retention)
 {
 	sample(RECORD_IN_PROGRESS);
-	assert_int_equal(complete(), RC_OK);
+	assert_ok(complete());
 	assert_int_equal(r.expires_at, NOW + 77);
 	assert_int_equal(r.status, 201);
 	assert_int_equal(r.body_length, 10);
@@ -356,7 +356,7 @@ TEST(an_answer_is_kept_for_the_retention)
 TEST(a_release_queues_only_an_accepted_key)
 {
 	sample(RECORD_IN_PROGRESS);
-	assert_int_equal(release(), RC_OK);
+	assert_ok(release());
 	assert_true(!r.queued && r.queued_at == 0 && !s.work);
 	assert_int_equal(r.expires_at, NOW + 77);
 	assert_int_equal(s.request, STEP_DELETED);
@@ -364,7 +364,7 @@ TEST(a_release_queues_only_an_accepted_key)
 
 	sample(RECORD_IN_PROGRESS);
 	r.accepted = true;
-	assert_int_equal(release(), RC_OK);
+	assert_ok(release());
 	assert_true(r.queued && r.queued_at == NOW + 500 && s.work);
 	assert_int_equal(r.expires_at, NOW + 500 + 77);
 	assert_int_equal(s.request, STEP_STAYS);
@@ -396,10 +396,9 @@ TEST(a_key_of_which_nothing_happened_takes_the_next_fingerprint)
 		r.accepted = cases[i].accepted;
 		snprintf(r.recovery_point, sizeof(r.recovery_point), "%s",
 		    cases[i].point);
-		assert_int_equal(
-		    step_release(&r, TOKEN, 1, &end, at, &s), RC_OK);
+		assert_ok(step_release(&r, TOKEN, 1, &end, at, &s));
 		assert_int_equal(record_has_fingerprint(&r), !cases[i].taken);
-		assert_int_equal(step_reserve(&r, &terms, at, &s), RC_OK);
+		assert_ok(step_reserve(&r, &terms, at, &s));
 		assert_string_equal(
 		    r.fingerprint_spec, cases[i].taken ? "v2" : "v1");
 		assert_int_equal(r.fingerprint[0], cases[i].taken);
@@ -411,7 +410,7 @@ TEST(a_key_of_which_nothing_happened_takes_the_next_fingerprint)
 TEST(an_unknown_key_names_its_processes_for_the_reconciler)
 {
 	sample(RECORD_IN_PROGRESS);
-	assert_int_equal(unknown(), RC_OK);
+	assert_ok(unknown());
 	assert_int_equal(r.reconcile_after, NOW + 20);
 	assert_int_equal(r.attempt_lock, 1);
 	assert_int_equal(r.expires_at, 0);
@@ -420,7 +419,7 @@ TEST(an_unknown_key_names_its_processes_for_the_reconciler)
 
 	sample(RECORD_IN_PROGRESS);
 	r.reconcile_delay = 0;
-	assert_int_equal(unknown(), RC_OK);
+	assert_ok(unknown());
 	assert_int_equal(r.reconcile_after, 0);
 	assert_int_equal(r.attempt_lock, 0);
 }
@@ -435,9 +434,8 @@ TEST(an_answer_of_the_attempt_itself_stands)
 		memcpy(r.token, TOKEN, sizeof(r.token));
 		r.owner = 3;
 		r.unconfirmed = true;
-		assert_int_equal(
-		    i < 3 ? ends[i]() : step_recover(&r, true, 0, at, &s),
-		    RC_OK);
+		assert_ok(
+		    i < 3 ? ends[i]() : step_recover(&r, true, 0, at, &s));
 		assert_int_equal(r.state, RECORD_COMPLETED);
 		assert_int_equal(r.status, 200);
 		assert_int_equal(r.expires_at, NOW + 1000);
@@ -492,7 +490,7 @@ TEST(a_suspected_attempt_is_released_once_its_processes_are_gone)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		sample(RECORD_IN_PROGRESS);
 		r.resume = cases[i].resume;
-		assert_int_equal(step_suspect(&r, at, &s), RC_OK);
+		assert_ok(step_suspect(&r, at, &s));
 		assert_int_equal(r.state, RECORD_UNKNOWN);
 		assert_true(r.token[0] == '\0' && r.late_token[0] != '\0');
 		assert_int_equal(
@@ -510,10 +508,10 @@ TEST(a_try_is_for_what_was_read)
 	r.reconcile_attempts = 2;
 	assert_int_equal(step_claim(&r, 1, 1, true, 60, at), RC_LOST);
 	assert_int_equal(step_claim(&r, 2, 2, true, 60, at), RC_LOST);
-	assert_int_equal(step_claim(&r, 1, 2, false, 60, at), RC_OK);
+	assert_ok(step_claim(&r, 1, 2, false, 60, at));
 	assert_int_equal(r.reconcile_attempts, 2);
 	assert_int_equal(r.attempt_lock, 1);
-	assert_int_equal(step_claim(&r, 1, 2, true, 60, at), RC_OK);
+	assert_ok(step_claim(&r, 1, 2, true, 60, at));
 	assert_int_equal(r.reconcile_attempts, 3);
 	assert_int_equal(r.reconcile_after, NOW + 60);
 	assert_int_equal(r.attempt_lock, 0);
@@ -534,7 +532,7 @@ TEST(a_try_is_for_what_was_read)
 TEST(an_accepted_key_waits_for_a_worker)
 {
 	sample(RECORD_NONE);
-	assert_int_equal(accept_it(), RC_OK);
+	assert_ok(accept_it());
 	assert_int_equal(r.state, RECORD_PENDING);
 	assert_true(r.accepted && r.queued && r.queued_at == NOW);
 	assert_int_equal(r.expires_at, NOW + 5000);
@@ -542,7 +540,7 @@ TEST(an_accepted_key_waits_for_a_worker)
 	assert_true(s.work && record_is_sound(&r));
 
 	sample(RECORD_FAILED_RETRYABLE);
-	assert_int_equal(accept_it(), RC_OK);
+	assert_ok(accept_it());
 	assert_int_equal(r.state, RECORD_FAILED_RETRYABLE);
 	assert_true(r.accepted && r.queued);
 
@@ -559,7 +557,7 @@ TEST(a_worker_starts_what_is_due)
 	r.queued_at = NOW + 1;
 	assert_int_equal(step_start(&r, 0, &terms, at, &s), RC_LOST);
 	r.queued_at = NOW;
-	assert_int_equal(step_start(&r, 0, &terms, at, &s), RC_OK);
+	assert_ok(step_start(&r, 0, &terms, at, &s));
 	assert_true(r.accepted && !r.queued && r.attempt == 1);
 }
 
@@ -573,7 +571,7 @@ TEST(a_key_in_its_retention_is_not_expired)
 	r.expires_at = NOW;
 	r.gone = true;
 	r.expired_retention = 10;
-	assert_int_equal(step_expire(&r, at, &s), RC_OK);
+	assert_ok(step_expire(&r, at, &s));
 	assert_int_equal(r.state, RECORD_EXPIRED);
 	assert_int_equal(r.expires_at, NOW + 10);
 	assert_int_equal(s.answer, STEP_DELETED);

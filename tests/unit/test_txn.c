@@ -86,7 +86,7 @@ sales(void)
 {
 	int64_t n = -1;
 
-	OK(txn_run(pool, TXN_LOOK, count_sales, &n));
+	assert_ok(txn_run(pool, TXN_LOOK, count_sales, &n));
 	return n;
 }
 
@@ -125,11 +125,11 @@ CASE(each_transaction_has_a_number)
 	struct sale s = { 0 };
 
 	for (int i = 0; i < 3; i++)
-		OK(txn_run(pool, TXN_WRITE, sell, &s));
+		assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(s.runs, 3);
 	assert_int_equal(sales(), 3);
 	assert_int_equal(numbers(), 3);
-	OK(txn_run(pool, TXN_TWICE, sell, &s));
+	assert_ok(txn_run(pool, TXN_TWICE, sell, &s));
 	assert_int_equal(sales(), 4);
 	assert_int_equal(numbers(), 3);
 	assert_int_equal(health().connections, 1);
@@ -183,9 +183,9 @@ CASE(a_read_sees_one_state)
 {
 	int64_t n;
 
-	OK(txn_run(pool, TXN_READ, count_twice, &n));
+	assert_ok(txn_run(pool, TXN_READ, count_twice, &n));
 	assert_int_equal(n, 0);
-	OK(txn_run(pool, TXN_READ, count_sales, &n));
+	assert_ok(txn_run(pool, TXN_READ, count_sales, &n));
 	assert_int_equal(n, 1);
 }
 
@@ -204,9 +204,9 @@ CASE(a_backend_killed_in_mid_transaction)
 {
 	struct sale s = { .before = terminate }, t = { .after = terminate };
 
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(s.runs, 2);
-	OK(txn_run(pool, TXN_WRITE, sell, &t));
+	assert_ok(txn_run(pool, TXN_WRITE, sell, &t));
 	assert_int_equal(sales(), 2);
 	assert_int_equal(health().pending, 0);
 }
@@ -215,12 +215,12 @@ CASE(the_answer_to_commit_is_lost)
 {
 	struct sale s = { .cut = "answer" };
 
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(s.runs, 1);
 	assert_int_equal(sales(), 1);
 	assert_int_equal(numbers(), 1);
 	s.runs = 1;
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(sales(), 2);
 }
 
@@ -228,7 +228,7 @@ CASE(a_commit_that_never_arrives)
 {
 	struct sale s = { .cut = "question" };
 
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(s.runs, 2);
 	assert_int_equal(sales(), 1);
 	assert_numbers(1);
@@ -274,12 +274,12 @@ CASE(a_commit_that_arrives_late)
 		.then = "net release" };
 	struct sale s = { 0 };
 
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
 	s.cut = "hold-question";
 	s.runs = 0;
 	(void)control("net cut_at none");
 	start_watch(&w);
-	assert_int_equal(txn_run(pool, TXN_WRITE, sell, &s), RC_OK);
+	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
 	end_watch(&w);
 	assert_int_equal(s.runs, 1);
 	assert_int_equal(sales(), 2);
@@ -291,7 +291,7 @@ CASE(a_commit_that_arrives_too_late)
 {
 	struct sale s = { .cut = "hold-question" };
 
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(s.runs, 2);
 	assert_int_equal(sales(), 1);
 	(void)control("net release");
@@ -322,7 +322,7 @@ CASE(a_server_that_freezes)
 	settle_all();
 	assert_numbers((long)sales());
 	s.after = NULL;
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
 }
 
 CASE(no_server_is_an_error_within_the_patience)
@@ -383,7 +383,7 @@ CASE(a_commit_that_only_the_primary_has)
 	struct sale s = { 0 };
 
 	open_again(1000, 1);
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(
 	    sell_without_standby(&s, "pg_cancel_backend"), RC_PENDING);
 	assert_int_equal(s.runs, 2);
@@ -392,7 +392,7 @@ CASE(a_commit_that_only_the_primary_has)
 	(void)control("primary synchronous ");
 	settle_all();
 	assert_int_equal(sales(), 2);
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(numbers(), 3);
 }
 
@@ -410,7 +410,7 @@ CASE(a_row_of_a_slot_that_only_the_primary_has)
 	(void)control("primary synchronous ");
 	/* A standby without the row is promoted. */
 	sql("DELETE FROM once_session");
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_false(health().went_back);
 	assert_int_equal(sales(), 1);
 }
@@ -421,7 +421,7 @@ CASE(a_backend_killed_in_commit)
 	struct sale s = { 0 };
 
 	open_again(1000, 1);
-	OK(txn_run(pool, TXN_WRITE, sell, &s));
+	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(
 	    sell_without_standby(&s, "pg_terminate_backend"), RC_PENDING);
 	(void)control("primary synchronous ");
@@ -447,7 +447,7 @@ CASE(a_collision_is_tried_again_with_a_bound)
 {
 	struct sale s = { .number = 3 }, never = { .number = 1000 };
 
-	OK(txn_run(pool, TXN_WRITE, collide, &s));
+	assert_ok(txn_run(pool, TXN_WRITE, collide, &s));
 	assert_int_equal(s.runs, 4);
 	assert_int_equal(txn_run(pool, TXN_WRITE, collide, &never), RC_BUSY);
 	assert_true(never.runs > 1 && never.runs < 100);
@@ -472,7 +472,7 @@ CASE(a_lock_that_stays_is_busy)
 {
 	enum rc rc = RC_OK;
 
-	OK(txn_run(pool, TXN_WRITE, hold_and_try, &rc));
+	assert_ok(txn_run(pool, TXN_WRITE, hold_and_try, &rc));
 	assert_int_equal(rc, RC_BUSY);
 	assert_int_equal(sales(), 0);
 }
@@ -612,7 +612,7 @@ CASE(an_outage_is_logged_once_without_the_password)
 	sql("GRANT SELECT ON sale TO secret");
 	p = open_logged(
 	    "postgres", "&user=secret&password=s3kr:t%2Fpw", 0, 300);
-	OK(txn_run(p, TXN_LOOK, count_sales, &count));
+	assert_ok(txn_run(p, TXN_LOOK, count_sales, &count));
 	sql("ALTER ROLE secret PASSWORD 'other'");
 	sql("SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity "
 	    "WHERE usename = 'secret'");
@@ -620,7 +620,7 @@ CASE(an_outage_is_logged_once_without_the_password)
 		assert_int_equal(
 		    txn_run(p, TXN_LOOK, count_sales, &count), RC_IO);
 	sql("ALTER ROLE secret PASSWORD 's3kr:t/pw'");
-	OK(txn_run(p, TXN_LOOK, count_sales, &count));
+	assert_ok(txn_run(p, TXN_LOOK, count_sales, &count));
 	txn_close(p);
 	text = read_log();
 	assert_int_equal(times(text, "doing=connect"), 1);
@@ -639,7 +639,7 @@ TEST(a_commit_that_fails_again_and_again_is_logged_once)
 	    "$$ BEGIN RAISE 'no disk' USING ERRCODE = '08006'; END $$");
 	p = open_logged("postgres", "&user=postgres", OWNER, 300);
 	for (int i = 0; i < 2; i++) {
-		OK(txn_run(p, TXN_WRITE, sell, &s));
+		assert_ok(txn_run(p, TXN_WRITE, sell, &s));
 		sql("CREATE CONSTRAINT TRIGGER fails AFTER UPDATE ON "
 		    "once_session DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
 		    "EXECUTE FUNCTION fails()");
@@ -648,7 +648,7 @@ TEST(a_commit_that_fails_again_and_again_is_logged_once)
 			assert_int_not_equal(
 			    txn_run(p, TXN_WRITE, sell, &s), RC_OK);
 		sql("DROP TRIGGER fails ON once_session");
-		OK(txn_run(p, TXN_WRITE, sell, &s));
+		assert_ok(txn_run(p, TXN_WRITE, sell, &s));
 	}
 	txn_close(p);
 	text = read_log();

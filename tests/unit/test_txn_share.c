@@ -181,7 +181,7 @@ CASE(those_that_wait_share_a_transaction)
 	share_together(&first, other, 4);
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(other[i].how, TXN_SHARED_DONE);
-		assert_int_equal(other[i].rc, RC_OK);
+		assert_ok(other[i].rc);
 		assert_int_equal(other[i].changed, i != 2);
 	}
 	assert_int_equal(names(), 4);
@@ -202,9 +202,9 @@ CASE(those_that_ask_know_the_answer_before_they_go_on)
 	assert_int_equal(first.any, RC_NOTFOUND);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(other[i].how, TXN_SHARED_DONE);
-		assert_int_equal(other[i].rc, RC_OK);
+		assert_ok(other[i].rc);
 		assert_int_equal(other[i].changed, 1);
-		assert_int_equal(other[i].any, RC_OK);
+		assert_ok(other[i].any);
 		assert_int_equal(other[i].common.now, other[i].asks);
 		assert_int_equal(other[i].common.clock > 1, other[i].asks);
 	}
@@ -302,7 +302,7 @@ CASE(a_group_waits_for_a_lock_only_shortly)
 	struct txn_pool *other = open_pool(primary, OWNER + 1, PATIENCE, 3);
 	struct name n = { .text = "held" };
 
-	OK(txn_run(other, TXN_WRITE, hold_name, &n));
+	assert_ok(txn_run(other, TXN_WRITE, hold_name, &n));
 	assert_int_equal(n.how, TXN_SHARED_ALONE);
 	share(&n);
 	assert_int_equal(n.how, TXN_SHARED_DONE);

@@ -10,8 +10,6 @@
 
 #define OWNER INT64_C(7)
 
-#define OK(call) assert_int_equal((call), RC_OK)
-
 static char primary[512], through[512];
 static struct txn_pool *pool;
 
