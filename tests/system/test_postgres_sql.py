@@ -1,6 +1,5 @@
 """The statements of the PostgreSQL store: that each prepares, by which plan it
 runs, and that a change of state changes one key in its states only."""
-import glob
 import json
 import os
 import re
@@ -42,17 +41,6 @@ def test_each_statement_prepares_and_its_types_are_few(t):
         assert set(types) <= TYPES, (name, types)
         assert types or '$' not in text, name
         once.do('DEALLOCATE p')
-
-
-def test_each_statement_is_used(t):
-    text = ''
-    for path in glob.glob(os.path.join(base.TOP, 'src/store/tx.h')) + \
-            glob.glob(os.path.join(base.TOP, 'src/store/postgres/*.c')):
-        with open(path) as f:
-            text += f.read()
-    used = re.findall(r'\b(?:PG_QUERY_|X\()(\w+)', text)
-    eq({name for name, _, _ in statements('queries.sql')} -
-       {name.lower() for name in used}, set())
 
 
 CATALOG = re.compile(r'\b(FROM|JOIN) pg_|has_\w+_privilege')

@@ -1,10 +1,8 @@
 /*
- * queries: every statement of sql/ prepares, is used, and finds its rows by an
- * index; the checks allow just what record.c allows.
+ * queries: every statement of sql/ prepares, and finds its rows by an index;
+ * the checks allow just what record.c allows.
  */
 #include "config.h"
-
-#include <glob.h>
 
 #include "cases.h"
 #include <sqlite3.h>
@@ -313,64 +311,6 @@ TEST(statements_of_a_request_make_no_table)
 		if (strstr(program, "OpenEphemeral") != NULL)
 			fail_msg("%s", queries_name(rows[i]));
 	}
-}
-
-static char *
-read_sources(void)
-{
-	static const char *const folders[] = { "*", "*/*" };
-	const char *dir = getenv("srcdir");
-	char pattern[1024], *all;
-	size_t len = 0, n, i;
-	glob_t files;
-	FILE *f;
-
-	for (i = 0; i < COUNT(folders); i++) {
-		snprintf(pattern, sizeof(pattern), "%s/src/%s/*.c",
-		    dir != NULL ? dir : ".", folders[i]);
-		assert_int_equal(
-		    glob(pattern, i > 0 ? GLOB_APPEND : 0, NULL, &files), 0);
-	}
-	all = malloc(4 << 20);
-	assert_non_null(all);
-	for (i = 0; i < files.gl_pathc; i++) {
-		f = fopen(files.gl_pathv[i], "r");
-		assert_non_null(f);
-		n = fread(all + len, 1, (4 << 20) - len - 1, f);
-		len += n;
-		fclose(f);
-	}
-	all[len] = '\0';
-	globfree(&files);
-	return all;
-}
-
-static bool
-stands_in(const char *sources, const char *prefix, const char *statement)
-{
-	static const char of_names[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-	char name[128];
-	const size_t n =
-	    (size_t)snprintf(name, sizeof(name), " %s%s", prefix, statement);
-
-	for (const char *p = strstr(sources, name); p != NULL;
-	     p = strstr(p + n, name))
-		if (strchr(of_names, p[n]) == NULL)
-			return true;
-	name[0] = '(';
-	return strstr(sources, name) != NULL;
-}
-
-TEST(each_statement_is_used)
-{
-	char *sources = read_sources();
-	enum query q;
-
-	for (q = 0; q < QUERY_COUNT; q++)
-		if (!stands_in(sources, "QUERY_", queries_name(q)) &&
-		    !stands_in(sources, "TX_", queries_name(q)))
-			fail_msg("%s is not used", queries_name(q));
-	free(sources);
 }
 
 /* --- checks ------------------------------------------------------------- */
