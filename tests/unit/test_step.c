@@ -568,12 +568,23 @@ TEST(a_key_in_its_retention_is_not_expired)
 	assert_int_equal(step_expire(&r, at, &s), RC_LOST);
 	r.expires_at = 0;
 	assert_int_equal(step_expire(&r, at, &s), RC_LOST);
-	r.expires_at = NOW;
-	r.gone = true;
-	r.expired_retention = 10;
-	assert_ok(step_expire(&r, at, &s));
-	assert_int_equal(r.state, RECORD_EXPIRED);
-	assert_int_equal(r.expires_at, NOW + 10);
-	assert_int_equal(s.answer, STEP_DELETED);
-	assert_int_equal(s.request, STEP_DELETED);
+}
+
+/* Reaped late, it ends no later. */
+TEST(a_marker_stays_for_its_own_retention)
+{
+	for (int late = 0; late <= 10; late += 5) {
+		sample(RECORD_COMPLETED);
+		r.expires_at = NOW - late;
+		r.gone = true;
+		r.expired_retention = 10;
+		assert_ok(step_expire(&r, at, &s));
+		assert_int_equal(s.gone, late == 10);
+		if (s.gone)
+			continue;
+		assert_int_equal(r.state, RECORD_EXPIRED);
+		assert_int_equal(r.expires_at, NOW - late + 10);
+		assert_int_equal(s.answer, STEP_DELETED);
+		assert_int_equal(s.request, STEP_DELETED);
+	}
 }

@@ -354,22 +354,6 @@ STORE_TEST(a_marker_stays_for_its_own_retention)
 	assert_int_equal(state_of("k"), RECORD_NONE);
 }
 
-/* No recovery ran for so long that the marker's time is over too. */
-STORE_TEST(a_key_past_both_is_deleted_at_once)
-{
-	struct store_reservation r = marked("k", HOUR);
-	struct store_lease first, second;
-
-	first = over(&r, RECORD_COMPLETED);
-	add_to(NULL, K_EXPIRES_AT, -3600001);
-	second = reserve_as(&r);
-	assert_string_not_equal(second.downstream, first.downstream);
-	settle_for(&second, RECORD_COMPLETED, 0);
-	add_to(NULL, K_EXPIRES_AT, -3600001);
-	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
-	assert_int_equal(changed.to, RECORD_NONE);
-}
-
 /* --- bounds ------------------------------------------------------------- */
 
 STORE_TEST(a_batch_is_bounded_in_bytes)
