@@ -460,16 +460,6 @@ CASE(a_frozen_server_ends_at_the_deadline)
 	control("primary thaw");
 }
 
-CASE(a_restart_is_a_lost_connection)
-{
-	assert_ok(pg_exec(pg, "SELECT 1"));
-	control("primary restart");
-	assert_int_not_equal(pg_exec(pg, "SELECT 1"), RC_OK);
-	assert_int_equal(pg_failure(pg), PG_LOST);
-	again();
-	assert_ok(pg_exec(pg, "SELECT 1"));
-}
-
 /* target_session_attrs=read-write goes on to the primary, and so does a host
  * that is not there. */
 CASE(the_host_that_writes_is_found)
@@ -534,30 +524,6 @@ CASE(no_password_is_in_names_and_messages)
 	assert_non_null(strstr(pg_message(none), "there"));
 	assert_null(strstr(pg_message(none), "s3kr:tt"));
 	pg_close(none);
-	pg_target_free(t);
-}
-
-CASE(a_wrong_password_is_refused_and_not_shown)
-{
-	char info[512];
-	struct pg_target *t;
-	struct pg *refused;
-
-	snprintf(info, sizeof(info), "%.*s&user=secret&password=wr0ng%%20one",
-	    (int)(strstr(uri, "&user=") - uri), uri);
-	t = parse(info);
-	assert_int_equal(pg_open(&refused, t, clock_mono() + 20000), RC_IO);
-	assert_non_null(strstr(pg_message(refused), "secret"));
-	assert_null(strstr(pg_message(refused), "wr0ng"));
-	pg_close(refused);
-	pg_target_free(t);
-	snprintf(info, sizeof(info),
-	    "%.*s&user=secret&password=s3kr%%3At%%2Fpw",
-	    (int)(strstr(uri, "&user=") - uri), uri);
-	t = parse(info);
-	refused = connect_to(t);
-	assert_ok(pg_exec(refused, "SELECT 1"));
-	pg_close(refused);
 	pg_target_free(t);
 }
 
