@@ -14,8 +14,7 @@ number(const char *scope, const char *address, const char *route)
 {
 	int64_t n = 0;
 
-	assert_int_equal(
-	    caller_number(secret, scope, address, route, &n), RC_OK);
+	assert_ok(caller_number(secret, scope, address, route, &n));
 	assert_in_range(n, 1, (INT64_C(1) << 62) - 1);
 	return n;
 }
@@ -81,14 +80,13 @@ TEST(numbers_depend_on_the_secret)
 	unsigned char cookie[CALLER_COOKIE_LEN], same[CALLER_COOKIE_LEN];
 	int64_t n;
 
-	assert_int_equal(
-	    caller_number(another, "", "192.0.2.7", "/pay", &n), RC_OK);
+	assert_ok(caller_number(another, "", "192.0.2.7", "/pay", &n));
 	assert_int_not_equal(n, number("", "192.0.2.7", "/pay"));
-	assert_int_equal(caller_cookie(secret, "a=b", cookie), RC_OK);
-	assert_int_equal(caller_cookie(secret, "a=b", same), RC_OK);
+	assert_ok(caller_cookie(secret, "a=b", cookie));
+	assert_ok(caller_cookie(secret, "a=b", same));
 	assert_memory_equal(cookie, same, sizeof(same));
-	assert_int_equal(caller_cookie(secret, "a=c", same), RC_OK);
+	assert_ok(caller_cookie(secret, "a=c", same));
 	assert_memory_not_equal(cookie, same, sizeof(same));
-	assert_int_equal(caller_cookie(another, "a=b", same), RC_OK);
+	assert_ok(caller_cookie(another, "a=b", same));
 	assert_memory_not_equal(cookie, same, sizeof(same));
 }

@@ -62,8 +62,7 @@ make(const struct cgienv_daemon *daemon, const struct conf_program *program,
     const struct cgienv_once *once)
 {
 	cgienv_free(&env);
-	assert_int_equal(
-	    cgienv_make(&rq, program, NULL, once, daemon, &env), RC_OK);
+	assert_ok(cgienv_make(&rq, program, NULL, once, daemon, &env));
 }
 
 static const char *
@@ -342,7 +341,7 @@ TEST(script_is_split)
 		set("SCRIPT_NAME", w->script_name);
 		set("PATH_INFO", w->path_info);
 		print_message("%s\n", w->name);
-		assert_int_equal(cgienv_script_name(&rq, &script), RC_OK);
+		assert_ok(cgienv_script_name(&rq, &script));
 		for (int k = 0; k < w->steps; k++)
 			assert_true(cgienv_script_shorten(&script));
 		assert_string_equal(script.filename.data, w->want_filename);
@@ -350,9 +349,8 @@ TEST(script_is_split)
 		assert_string_equal(script.path_info.data, w->want_info);
 
 		/* The handler is told so, and not what was sent. */
-		assert_int_equal(
-		    cgienv_make(&rq, &no_program, &script, NULL, &alone, &env),
-		    RC_OK);
+		assert_ok(
+		    cgienv_make(&rq, &no_program, &script, NULL, &alone, &env));
 		is("SCRIPT_FILENAME", w->want_filename);
 		is("SCRIPT_NAME", w->want_name);
 		is("PATH_INFO",
@@ -365,7 +363,7 @@ TEST(script_is_split)
 TEST(script_runs_out_of_segments)
 {
 	REQUEST("SCRIPT_FILENAME", "/a/b");
-	assert_int_equal(cgienv_script_name(&rq, &script), RC_OK);
+	assert_ok(cgienv_script_name(&rq, &script));
 	assert_true(cgienv_script_shorten(&script));
 	assert_false(cgienv_script_shorten(&script));
 	assert_string_equal(script.filename.data, "/a");
@@ -373,7 +371,7 @@ TEST(script_runs_out_of_segments)
 
 	REQUEST("SCRIPT_FILENAME", "ab");
 	cgienv_script_init(&script);
-	assert_int_equal(cgienv_script_name(&rq, &script), RC_OK);
+	assert_ok(cgienv_script_name(&rq, &script));
 	assert_false(cgienv_script_shorten(&script));
 }
 
@@ -397,7 +395,7 @@ TEST(script_that_is_too_long)
 
 	REQUEST("SCRIPT_FILENAME", name);
 	memset(name, '/', LIMIT_PATH);
-	assert_int_equal(cgienv_script_name(&rq, &script), RC_OK);
+	assert_ok(cgienv_script_name(&rq, &script));
 	cgienv_script_free(&script);
 	cgienv_script_init(&script);
 	name[LIMIT_PATH] = '/';
@@ -465,7 +463,7 @@ TEST(what_is_kept_of_a_request)
 	    "HTTP_COOKIE", "session=1", "HTTP_COOKIE2", "a=b=\xe4\n",
 	    "HTTP_COOKIE", "again=1");
 	buf_init(&out, sizeof(kept) + 1);
-	assert_int_equal(cgienv_keep(&rq, &out), RC_OK);
+	assert_ok(cgienv_keep(&rq, &out));
 	assert_int_equal(out.len, sizeof(kept));
 	assert_memory_equal(out.data, kept, sizeof(kept));
 	buf_free(&out);
@@ -485,8 +483,7 @@ TEST(an_effect_gets_its_own_variables)
 	struct conf_program conf = { .environment = { names, 3 } };
 	struct cgienv_effect effect = { "uuid", "mail", "a=b \" c", "" };
 
-	assert_int_equal(
-	    cgienv_make_effect(&conf, &effect, daemon, &env), RC_OK);
+	assert_ok(cgienv_make_effect(&conf, &effect, daemon, &env));
 	assert_int_equal(count(), 6);
 	is("PATH", "/p");
 	is("TZ", "UTC");

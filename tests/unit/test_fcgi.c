@@ -198,10 +198,10 @@ add_record(struct buf *b, const struct rec *r)
 		(unsigned char)(r->len >> 8), (unsigned char)r->len,
 		(unsigned char)r->padding, 0 };
 
-	assert_int_equal(buf_add(b, header, sizeof(header)), RC_OK);
-	assert_int_equal(buf_add(b, r->content, r->len), RC_OK);
+	assert_ok(buf_add(b, header, sizeof(header)));
+	assert_ok(buf_add(b, r->content, r->len));
 	for (int i = 0; i < r->padding; i++)
-		assert_int_equal(buf_addc(b, (char)0xee), RC_OK);
+		assert_ok(buf_addc(b, (char)0xee));
 }
 
 static void
@@ -320,10 +320,10 @@ many_params(struct buf *in, size_t count, size_t value_len)
 			(char)(value_len >> 16), (char)(value_len >> 8),
 			(char)value_len };
 
-		assert_int_equal(buf_add(&raw, lengths, 5), RC_OK);
-		assert_int_equal(buf_addc(&raw, 'N'), RC_OK);
+		assert_ok(buf_add(&raw, lengths, 5));
+		assert_ok(buf_addc(&raw, 'N'));
 		for (size_t i = 0; i < value_len; i++)
-			assert_int_equal(buf_addc(&raw, 'v'), RC_OK);
+			assert_ok(buf_addc(&raw, 'v'));
 	}
 	add_record(in, &begin);
 	for (size_t pos = 0; pos < raw.len; pos += 60000) {

@@ -26,14 +26,11 @@ read_request(const struct buf *bytes, struct buf *text)
 		if (event == FCGI_EV_HEAD) {
 			assert_false(f.keep_conn);
 			for (size_t i = 0; i < f.nparams; i++)
-				assert_int_equal(
-				    buf_addf(text, "%s=%s\n", f.params[i].name,
-					f.params[i].value),
-				    RC_OK);
+				assert_ok(buf_addf(text, "%s=%s\n",
+				    f.params[i].name, f.params[i].value));
 		}
 		if (event == FCGI_EV_BODY)
-			assert_int_equal(
-			    buf_add(text, f.body, f.body_len), RC_OK);
+			assert_ok(buf_add(text, f.body, f.body_len));
 	}
 	assert_int_equal(event, FCGI_EV_END);
 	assert_int_equal(at, bytes->len);
@@ -53,10 +50,10 @@ TEST(a_responder_reads_what_was_written)
 	long_one[100000] = '\0';
 	buf_init(&bytes, 1 << 20);
 	buf_init(&text, 1 << 20);
-	assert_int_equal(fcgi_client_begin(&bytes, envp, "PATH"), RC_OK);
-	assert_int_equal(fcgi_client_stdin(&bytes, "body", 4), RC_OK);
-	assert_int_equal(fcgi_client_stdin(&bytes, "more", 3), RC_OK);
-	assert_int_equal(fcgi_client_stdin(&bytes, NULL, 0), RC_OK);
+	assert_ok(fcgi_client_begin(&bytes, envp, "PATH"));
+	assert_ok(fcgi_client_stdin(&bytes, "body", 4));
+	assert_ok(fcgi_client_stdin(&bytes, "more", 3));
+	assert_ok(fcgi_client_stdin(&bytes, NULL, 0));
 	read_request(&bytes, &text);
 	assert_memory_equal(text.data, "A=1\nEMPTY=\nPATHS=x\nLONG=v", 25);
 	assert_string_equal(text.data + text.len - 8, "\nbodymor");
@@ -92,9 +89,9 @@ feed(struct fcgi_client *c, const struct buf *in, size_t max, struct buf *out,
 		assert_true(used > 0 && used <= n);
 		at += used;
 		if (event == FCGI_CLIENT_STDOUT)
-			assert_int_equal(buf_add(out, c->bytes, c->len), RC_OK);
+			assert_ok(buf_add(out, c->bytes, c->len));
 		if (event == FCGI_CLIENT_STDERR)
-			assert_int_equal(buf_add(err, c->bytes, c->len), RC_OK);
+			assert_ok(buf_add(err, c->bytes, c->len));
 	}
 	return event;
 }
@@ -106,9 +103,9 @@ add(struct buf *b, unsigned type, uint16_t id, const void *p, size_t n,
 	unsigned char header[8];
 
 	fcgi_put_header(header, type, id, n, padding);
-	assert_int_equal(buf_add(b, header, 8), RC_OK);
-	assert_int_equal(buf_add(b, p, n), RC_OK);
-	assert_int_equal(buf_add(b, "\1\2\3\4\5\6\7", padding), RC_OK);
+	assert_ok(buf_add(b, header, 8));
+	assert_ok(buf_add(b, p, n));
+	assert_ok(buf_add(b, "\1\2\3\4\5\6\7", padding));
 }
 
 enum { END = 3, OUT = 6, ERR = 7 };
@@ -175,7 +172,7 @@ TEST(what_is_no_answer_is_an_error)
 		assert_int_equal(c.refused, rows[i].refused);
 	}
 	buf_clear(&in);
-	assert_int_equal(buf_adds(&in, "HTTP/1.1 200 OK\r\n"), RC_OK);
+	assert_ok(buf_adds(&in, "HTTP/1.1 200 OK\r\n"));
 	assert_int_equal(feed(&c, &in, 4096, &none, &none), FCGI_CLIENT_ERROR);
 	buf_free(&in);
 }

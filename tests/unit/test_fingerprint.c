@@ -61,7 +61,7 @@ TEST(fingerprint_spec_of_a_route)
 		route.fingerprint_headers = list_of(specs[i].headers);
 		route.fingerprint_ignore = list_of(specs[i].ignore);
 		out_new(1000);
-		assert_int_equal(buf_adds(&out, "before"), RC_OK);
+		assert_ok(buf_adds(&out, "before"));
 		rc = fingerprint_spec_write(&route, &out);
 		if (rc != specs[i].rc)
 			fail_msg("%s: %s", specs[i].name, rc_text(rc));
@@ -101,8 +101,7 @@ TEST(spec_names_the_places_of_a_key_that_could_count)
 		    text, sizeof(text), "[defaults]\n%s\n", places[i].options);
 		conf = conf_from(text);
 		out_new(1000);
-		assert_int_equal(
-		    fingerprint_spec_write(&conf->defaults, &out), RC_OK);
+		assert_ok(fingerprint_spec_write(&conf->defaults, &out));
 		assert_string_equal(out.data, places[i].fingerprint_spec);
 		conf_unref(conf);
 	}
@@ -240,9 +239,8 @@ TEST(hashes_made_by_other_means)
 	size_t i, k;
 
 	for (i = 0; i < COUNT(vectors); i++) {
-		assert_int_equal(
-		    make(&vectors[i].spec, vectors[i].fingerprint_spec, hash),
-		    RC_OK);
+		assert_ok(
+		    make(&vectors[i].spec, vectors[i].fingerprint_spec, hash));
 		for (k = 0; k < FINGERPRINT_LEN; k++)
 			snprintf(hex + 2 * k, 3, "%02x", hash[k]);
 		if (strcmp(hex, vectors[i].digest) != 0)
@@ -458,17 +456,14 @@ TEST(what_makes_a_difference)
 	size_t i;
 
 	for (i = 0; i < COUNT(pairs); i++) {
-		assert_int_equal(
-		    make(&pairs[i].a, pairs[i].fingerprint_spec, a), RC_OK);
-		assert_int_equal(
-		    make(&pairs[i].b, pairs[i].fingerprint_spec, b), RC_OK);
+		assert_ok(make(&pairs[i].a, pairs[i].fingerprint_spec, a));
+		assert_ok(make(&pairs[i].b, pairs[i].fingerprint_spec, b));
 		if ((memcmp(a, b, sizeof(a)) == 0) != pairs[i].same)
 			fail_msg("%s", pairs[i].name);
 		/* However the body comes. */
 		for (piece = 1; piece < 10; piece += 3) {
-			assert_int_equal(
-			    make(&pairs[i].a, pairs[i].fingerprint_spec, b),
-			    RC_OK);
+			assert_ok(
+			    make(&pairs[i].a, pairs[i].fingerprint_spec, b));
 			assert_memory_equal(a, b, sizeof(a));
 		}
 		piece = SIZE_MAX;
@@ -481,8 +476,8 @@ TEST(canonical_and_exact_bodies_differ)
 	const struct spec s = { BASE, JSON, { { 0 } }, "[1,2]" };
 	unsigned char a[FINGERPRINT_LEN], b[FINGERPRINT_LEN];
 
-	assert_int_equal(make(&s, RJSON, a), RC_OK);
-	assert_int_equal(make(&s, REXCT, b), RC_OK);
+	assert_ok(make(&s, RJSON, a));
+	assert_ok(make(&s, REXCT, b));
 	assert_memory_not_equal(a, b, sizeof(a));
 }
 
@@ -537,17 +532,17 @@ TEST(fingerprint_spec_that_is_not_known)
 			fail_msg("%s", unknown[i].name);
 
 	out_new(10000);
-	assert_int_equal(buf_adds(&out, RJSON), RC_OK);
+	assert_ok(buf_adds(&out, RJSON));
 	for (i = 0; i < LIMIT_CONF_LIST; i++)
-		assert_int_equal(buf_addf(&out, "h x-%zu\n", i), RC_OK);
-	assert_int_equal(make(&s, out.data, hash), RC_OK);
-	assert_int_equal(buf_adds(&out, "h x\n"), RC_OK);
+		assert_ok(buf_addf(&out, "h x-%zu\n", i));
+	assert_ok(make(&s, out.data, hash));
+	assert_ok(buf_adds(&out, "h x\n"));
 	assert_int_equal(make(&s, out.data, hash), RC_VERSION);
 
 	buf_clear(&out);
-	assert_int_equal(buf_adds(&out, RJSON "h "), RC_OK);
+	assert_ok(buf_adds(&out, RJSON "h "));
 	for (i = 0; i < 2000; i++)
-		assert_int_equal(buf_addc(&out, 'x'), RC_OK);
-	assert_int_equal(buf_addc(&out, '\n'), RC_OK);
+		assert_ok(buf_addc(&out, 'x'));
+	assert_ok(buf_addc(&out, '\n'));
 	assert_int_equal(make(&s, out.data, hash), RC_VERSION);
 }

@@ -127,33 +127,29 @@ drain(struct form *f)
 		case FORM_NEED:
 			return true;
 		case FORM_FIELD:
-			assert_int_equal(buf_addf(&out, "[%s",
-					     f->is_named ? f->name.data : "?"),
-			    RC_OK);
+			assert_ok(buf_addf(
+			    &out, "[%s", f->is_named ? f->name.data : "?"));
 			if (f->has_file_name)
-				assert_int_equal(
-				    buf_addf(&out, "<%s>", f->file_name.data),
-				    RC_OK);
+				assert_ok(
+				    buf_addf(&out, "<%s>", f->file_name.data));
 			if (f->type.len > 0 &&
 			    strcmp(f->type.data, "text/plain") != 0)
-				assert_int_equal(
-				    buf_addf(&out, "(%s)", f->type.data),
-				    RC_OK);
-			assert_int_equal(buf_addc(&out, ':'), RC_OK);
+				assert_ok(buf_addf(&out, "(%s)", f->type.data));
+			assert_ok(buf_addc(&out, ':'));
 			break;
 		case FORM_DATA:
 			assert_true(f->len > 0);
-			assert_int_equal(buf_add(&out, f->data, f->len), RC_OK);
+			assert_ok(buf_add(&out, f->data, f->len));
 			break;
 		case FORM_FIELD_END:
-			assert_int_equal(buf_addc(&out, ']'), RC_OK);
+			assert_ok(buf_addc(&out, ']'));
 			break;
 		case FORM_END:
 			return false;
 		case FORM_BAD:
 			assert_non_null(f->why);
 			assert_int_equal(form_next(f), FORM_BAD);
-			assert_int_equal(buf_adds(&out, BAD_AFTER), RC_OK);
+			assert_ok(buf_adds(&out, BAD_AFTER));
 			return false;
 		case FORM_NO_MEMORY:
 			fail_msg("no memory");

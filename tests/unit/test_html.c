@@ -30,7 +30,7 @@ TEST(text_is_never_markup)
 {
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		out_new(256);
-		assert_int_equal(html_text(&out, texts[i].text), RC_OK);
+		assert_ok(html_text(&out, texts[i].text));
 		assert_string_equal(out.data, texts[i].html);
 	}
 }
@@ -40,7 +40,7 @@ TEST(value_is_one_line)
 {
 	for (size_t i = 0; i < COUNT(texts); i++) {
 		out_new(256);
-		assert_int_equal(html_value(&out, texts[i].text), RC_OK);
+		assert_ok(html_value(&out, texts[i].text));
 		if (strpbrk(texts[i].text, "\n\t") == NULL)
 			assert_string_equal(out.data, texts[i].html);
 		else
@@ -53,17 +53,17 @@ TEST(lines_may_be_any_bytes)
 	static const char bytes[] = "a\0<\n\303";
 
 	out_new(64);
-	assert_int_equal(html_lines(&out, bytes, 5), RC_OK);
+	assert_ok(html_lines(&out, bytes, 5));
 	assert_string_equal(out.data, "a\\x00&lt;\n\\xc3");
 	buf_clear(&out);
-	assert_int_equal(html_lines(&out, NULL, 0), RC_OK);
+	assert_ok(html_lines(&out, NULL, 0));
 	assert_int_equal(out.len, 0);
 }
 
 TEST(query_needs_no_reference)
 {
 	out_new(64);
-	assert_int_equal(html_query(&out, "a/b-&=\"'<\n\377"), RC_OK);
+	assert_ok(html_query(&out, "a/b-&=\"'<\n\377"));
 	assert_string_equal(out.data, "a/b-%26%3D%22%27%3C%0A%FF");
 }
 
@@ -82,7 +82,7 @@ TEST(template_escapes_by_the_kind)
 
 	out_new(128);
 	html_render(&html, pieces, values);
-	assert_int_equal(html.rc, RC_OK);
+	assert_ok(html.rc);
 	assert_string_equal(out.data,
 	    "<b>&lt;\\x0a</b><a href=\"?%3C%0A\">-7</a><pre>x\\x00y</pre>");
 	out_new(20);
@@ -109,7 +109,7 @@ TEST(only_the_web_is_a_link)
 
 	for (size_t i = 0; i < COUNT(links); i++) {
 		out_new(256);
-		assert_int_equal(html_link(&out, links[i].uri, "A&B"), RC_OK);
+		assert_ok(html_link(&out, links[i].uri, "A&B"));
 		assert_string_equal(out.data, links[i].html);
 	}
 }

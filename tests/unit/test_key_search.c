@@ -208,24 +208,22 @@ find(const struct conf_route *route, const struct row *row, size_t piece,
 	if (row->type != NULL)
 		params[rq.nparams++] =
 		    (struct param){ "CONTENT_TYPE", row->type };
-	assert_int_equal(key_search_init(&search, &route->key_from,
-			     route->key_syntax, &rq, given),
-	    RC_OK);
+	assert_ok(key_search_init(
+	    &search, &route->key_from, route->key_syntax, &rq, given));
 	switch (key_search_needs(&search, false)) {
 	case KEY_NEEDS_NOTHING:
 		break;
 	case KEY_NEEDS_FORM:
 		for (at = 0; at < rq.body_len; at += n) {
 			n = rq.body_len - at < piece ? rq.body_len - at : piece;
-			assert_int_equal(
-			    key_search_feed(&search, row->body + at, n), RC_OK);
+			assert_ok(key_search_feed(&search, row->body + at, n));
 		}
-		assert_int_equal(key_search_end(&search), RC_OK);
+		assert_ok(key_search_end(&search));
 		break;
 	case KEY_NEEDS_JSON:
 		assert_int_not_equal(
 		    json_read(&json, row->body, rq.body_len), JSON_NO_MEMORY);
-		assert_int_equal(key_search_json(&search, json), RC_OK);
+		assert_ok(key_search_json(&search, json));
 		json_free(json);
 		break;
 	}

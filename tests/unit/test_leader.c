@@ -132,7 +132,7 @@ static struct thread one, two, spare;
 static int
 setup(UNUSED void **state)
 {
-	assert_int_equal(leader_open(&leader), RC_OK);
+	assert_ok(leader_open(&leader));
 	atomic_store(&enough, false);
 	begin(&one);
 	begin(&two);

@@ -22,7 +22,7 @@ text_of(bool stored)
 	char *copy;
 
 	buf_init(&buf, LIMIT_METRICS);
-	assert_int_equal(metrics_text(&gauges, stored, &buf), RC_OK);
+	assert_ok(metrics_text(&gauges, stored, &buf));
 	copy = strdup(buf.data);
 	assert_non_null(copy);
 	buf_free(&buf);

@@ -20,7 +20,7 @@ spool(const char *text, size_t n)
 	struct spool *s = spool_new();
 
 	assert_non_null(s);
-	assert_int_equal(spool_write(s, text, n), RC_OK);
+	assert_ok(spool_write(s, text, n));
 	return s;
 }
 

@@ -65,7 +65,7 @@ TEST(lines_become_fields)
 		if (rows[i].fields == NULL)
 			assert_int_equal(rc, RC_INVALID);
 		else {
-			assert_int_equal(rc, RC_OK);
+			assert_ok(rc);
 			assert_string_equal(r.fields.data, rows[i].fields);
 		}
 	}
@@ -131,10 +131,10 @@ TEST(walk_keeps_order_and_repeats)
 	struct field f;
 	size_t pos = 0;
 
-	assert_int_equal(response_add(&r, "Set-Cookie", "a=1"), RC_OK);
-	assert_int_equal(response_add(&r, "Link", " \t<b>; c:d \t"), RC_OK);
-	assert_int_equal(response_add(&r, "Set-Cookie", "a=2"), RC_OK);
-	assert_int_equal(response_add(&r, "X-Empty", ""), RC_OK);
+	assert_ok(response_add(&r, "Set-Cookie", "a=1"));
+	assert_ok(response_add(&r, "Link", " \t<b>; c:d \t"));
+	assert_ok(response_add(&r, "Set-Cookie", "a=2"));
+	assert_ok(response_add(&r, "X-Empty", ""));
 
 	assert_true(response_next(&r.fields, &pos, &f));
 	assert_field(&f, "Set-Cookie", "a=1");
@@ -164,7 +164,7 @@ TEST(walk_ends_where_the_block_is_broken)
 
 	for (i = 0; i < COUNT(blocks); i++) {
 		buf_init(&b, 100);
-		assert_int_equal(buf_adds(&b, blocks[i]), RC_OK);
+		assert_ok(buf_adds(&b, blocks[i]));
 		pos = 0;
 		assert_false(response_next(&b, &pos, &f));
 		buf_free(&b);
@@ -193,8 +193,7 @@ TEST(removal_by_name)
 
 	for (i = 0; i < COUNT(removals); i++) {
 		(void)renew(NULL);
-		assert_int_equal(
-		    buf_adds(&r.fields, removals[i].before), RC_OK);
+		assert_ok(buf_adds(&r.fields, removals[i].before));
 		response_remove(&r, NULL, 0);
 		assert_string_equal(r.fields.data, removals[i].before);
 		response_remove(&r, names, COUNT(names));
@@ -234,7 +233,7 @@ TEST(removal_of_hop_by_hop_fields)
 
 	for (i = 0; i < COUNT(hops); i++) {
 		(void)renew(NULL);
-		assert_int_equal(buf_adds(&r.fields, hops[i].before), RC_OK);
+		assert_ok(buf_adds(&r.fields, hops[i].before));
 		response_remove_hop_by_hop(&r);
 		if (strcmp(r.fields.data, hops[i].after) != 0)
 			fail_msg("%s: %s", hops[i].name, r.fields.data);
@@ -268,8 +267,8 @@ TEST(head_for_the_web_server)
 		r.kind = heads[i].kind;
 		r.status = heads[i].status;
 		strcpy(r.reason, heads[i].reason);
-		assert_int_equal(buf_adds(&r.fields, heads[i].fields), RC_OK);
-		assert_int_equal(response_head(&r, &out), RC_OK);
+		assert_ok(buf_adds(&r.fields, heads[i].fields));
+		assert_ok(response_head(&r, &out));
 		if (strcmp(out.data, heads[i].head) != 0)
 			fail_msg("%s: %s", heads[i].name, out.data);
 		buf_free(&out);
@@ -281,10 +280,10 @@ TEST(head_that_does_not_fit_leaves_nothing)
 	struct buf out;
 	size_t max;
 
-	assert_int_equal(response_add(&r, "A", "1"), RC_OK);
+	assert_ok(response_add(&r, "A", "1"));
 	for (max = 1; max < 23; max++) {
 		buf_init(&out, max);
-		assert_int_equal(buf_addc(&out, 'x'), RC_OK);
+		assert_ok(buf_addc(&out, 'x'));
 		assert_int_equal(response_head(&r, &out), RC_LIMIT);
 		assert_string_equal(out.data, "x");
 		buf_free(&out);

@@ -255,12 +255,12 @@ TEST(full_disk_ends_it)
 	struct spool *spool = spool_new();
 	struct run *run;
 
-	assert_int_equal(spool_setup("/nonexistent-folder", UINT64_MAX), RC_OK);
+	assert_ok(spool_setup("/nonexistent-folder", UINT64_MAX));
 	handler_is("/bin/sh", "-c", "head -c 1000000 /dev/zero; sleep 1002");
 	run = start();
 	run_capture(run, spool, &facts);
 	assert_int_equal(facts.end, RUN_CAPTURE_FAILED);
-	assert_int_equal(spool_setup("/tmp", UINT64_MAX), RC_OK);
+	assert_ok(spool_setup("/tmp", UINT64_MAX));
 	spool_free(spool);
 }
 

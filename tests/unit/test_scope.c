@@ -118,7 +118,7 @@ TEST(every_kind_of_variable)
 
 	for (i = 0; i < COUNT(rows); i++) {
 		out_new(1000);
-		assert_int_equal(buf_adds(&out, "before"), RC_OK);
+		assert_ok(buf_adds(&out, "before"));
 		empty = !rows[i].empty;
 		make(rows[i].variables, rows[i].params, 0x0b,
 		    rows[i].scope != NULL ? RC_OK : RC_INVALID);

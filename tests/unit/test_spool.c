@@ -78,7 +78,7 @@ TEST(what_is_written_is_read)
 			n = rows[i].length - done < rows[i].piece
 			    ? rows[i].length - done
 			    : rows[i].piece;
-			assert_int_equal(spool_write(s, data + done, n), RC_OK);
+			assert_ok(spool_write(s, data + done, n));
 		}
 		rc = RC_IO;
 		p = spool_bytes(s, &rc);
@@ -102,10 +102,10 @@ TEST(it_is_read_and_written_on)
 
 	for (n = 1; n <= 5; n++) {
 		memset(data, (int)n, sizeof(data));
-		assert_int_equal(spool_write(s, data, sizeof(data)), RC_OK);
-		assert_int_equal(spool_write(s, data, 0), RC_OK);
+		assert_ok(spool_write(s, data, sizeof(data)));
+		assert_ok(spool_write(s, data, 0));
 		p = spool_bytes(s, &rc);
-		assert_int_equal(rc, RC_OK);
+		assert_ok(rc);
 		assert_int_equal(spool_length(s), n * sizeof(data));
 		for (i = 0; i < n; i++) {
 			assert_int_equal(p[i * sizeof(data)], i + 1);
@@ -125,7 +125,7 @@ TEST(the_file_has_no_name_and_is_not_inherited)
 	DIR *d;
 	int n = 0;
 
-	assert_int_equal(spool_write(s, data, sizeof(data)), RC_OK);
+	assert_ok(spool_write(s, data, sizeof(data)));
 	assert_true(spool_fd(s) > 2);
 	assert_int_equal(fcntl(spool_fd(s), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	assert_int_equal(fstat(spool_fd(s), &st), 0);
@@ -145,12 +145,11 @@ TEST(no_such_directory)
 	static char data[LIMIT_SPOOL_MEMORY + 1];
 	struct spool *s = spool_new();
 
-	assert_int_equal(
-	    spool_setup("/nonexistent/oncewrap", UINT64_MAX), RC_OK);
-	assert_int_equal(spool_write(s, data, LIMIT_SPOOL_MEMORY), RC_OK);
+	assert_ok(spool_setup("/nonexistent/oncewrap", UINT64_MAX));
+	assert_ok(spool_write(s, data, LIMIT_SPOOL_MEMORY));
 	assert_int_equal(spool_write(s, data, 1), RC_IO);
 	spool_free(s);
-	assert_int_equal(spool_setup(dir, UINT64_MAX), RC_OK);
+	assert_ok(spool_setup(dir, UINT64_MAX));
 }
 
 TEST(the_directory_is_that_of_the_last_setup)
@@ -160,11 +159,11 @@ TEST(the_directory_is_that_of_the_last_setup)
 	char *name = strdup("/nonexistent/oncewrap");
 
 	assert_non_null(name);
-	assert_int_equal(spool_setup(name, UINT64_MAX), RC_OK);
+	assert_ok(spool_setup(name, UINT64_MAX));
 	memset(name, 'x', strlen(name)); /* as free() would */
 	free(name);
-	assert_int_equal(spool_setup(dir, UINT64_MAX), RC_OK);
-	assert_int_equal(spool_write(s, data, sizeof(data)), RC_OK);
+	assert_ok(spool_setup(dir, UINT64_MAX));
+	assert_ok(spool_write(s, data, sizeof(data)));
 	spool_free(s);
 }
 
@@ -173,21 +172,21 @@ TEST(all_spools_together_have_a_total)
 	static char data[LIMIT_SPOOL_MEMORY + 1];
 	struct spool *file = spool_new(), *memory = spool_new();
 
-	assert_int_equal(spool_setup(dir, sizeof(data) + 10), RC_OK);
+	assert_ok(spool_setup(dir, sizeof(data) + 10));
 	assert_true(spool_has_room(sizeof(data) + 10));
 	assert_false(spool_has_room(sizeof(data) + 11));
-	assert_int_equal(spool_write(file, data, sizeof(data)), RC_OK);
-	assert_int_equal(spool_write(memory, data, 10), RC_OK);
+	assert_ok(spool_write(file, data, sizeof(data)));
+	assert_ok(spool_write(memory, data, 10));
 	assert_true(spool_has_room(0));
 	assert_false(spool_has_room(1));
 	/* the output of a run is taken all the same */
-	assert_int_equal(spool_write(memory, data, 1), RC_OK);
+	assert_ok(spool_write(memory, data, 1));
 	assert_false(spool_has_room(0));
 	spool_free(file);
 	assert_true(spool_has_room(sizeof(data) - 1));
 	spool_free(memory);
 	assert_true(spool_has_room(sizeof(data) + 10));
-	assert_int_equal(spool_setup(dir, UINT64_MAX), RC_OK);
+	assert_ok(spool_setup(dir, UINT64_MAX));
 }
 
 TEST(no_room)
@@ -203,7 +202,7 @@ TEST(no_room)
 	small.rlim_cur = LIMIT_SPOOL_MEMORY * 2 - 1;
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
 	rc = spool_write(s, data, sizeof(data));
-	assert_int_equal(rc, RC_OK);
+	assert_ok(rc);
 	rc = spool_write(s, data, sizeof(data));
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	assert_int_equal(rc, RC_FULL);

@@ -70,14 +70,13 @@ fill(struct buf *out, const struct shape *shape, size_t n)
 	size_t i;
 
 	buf_clear(out);
-	assert_int_equal(buf_adds(out, shape->begin), RC_OK);
+	assert_ok(buf_adds(out, shape->begin));
 	for (i = 0; out->len < n; i++)
 		for (p = shape->part; *p != '\0'; p++)
-			assert_int_equal(*p == '#'
+			assert_ok(*p == '#'
 				? buf_addf(out, "%06zu", i * 7919 % 999983)
-				: buf_addc(out, *p),
-			    RC_OK);
-	assert_int_equal(buf_adds(out, shape->end), RC_OK);
+				: buf_addc(out, *p));
+	assert_ok(buf_adds(out, shape->end));
 }
 
 /* two: the work for twice as many bytes.  A reader that refuses at a depth of
@@ -129,7 +128,7 @@ json_work(const struct buf *text)
 	if (json_read(&json, text->data, text->len) == JSON_OK) {
 		(void)json_find(json, "/a/a/a/a/9999999/x", &out);
 		buf_clear(&out);
-		assert_int_equal(json_canonical(json, &ignore, &out), RC_OK);
+		assert_ok(json_canonical(json, &ignore, &out));
 	}
 	json_free(json);
 	buf_free(&out);
@@ -144,11 +143,10 @@ nest(struct buf *text)
 
 	buf_init(text, MAX);
 	for (i = 0; i < 120; i++)
-		assert_int_equal(
-		    buf_adds(text, "{\"z\":0,\"id\":\"e\",\"a\":"), RC_OK);
-	assert_int_equal(buf_add(text, inner.data, inner.len), RC_OK);
+		assert_ok(buf_adds(text, "{\"z\":0,\"id\":\"e\",\"a\":"));
+	assert_ok(buf_add(text, inner.data, inner.len));
 	for (i = 0; i < 120; i++)
-		assert_int_equal(buf_addc(text, '}'), RC_OK);
+		assert_ok(buf_addc(text, '}'));
 	buf_free(&inner);
 }
 
@@ -207,10 +205,9 @@ work_of_members(size_t n, const char *begin, size_t step)
 
 	buf_init(&text, MAX);
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(buf_addf(&text, "%s\"%s%06zu\":1",
-				     i == 0 ? "{" : ",", begin, i * step % n),
-		    RC_OK);
-	assert_int_equal(buf_addc(&text, '}'), RC_OK);
+		assert_ok(buf_addf(&text, "%s\"%s%06zu\":1", i == 0 ? "{" : ",",
+		    begin, i * step % n));
+	assert_ok(buf_addc(&text, '}'));
 	work = 0;
 	json_work(&text);
 	buf_free(&text);
@@ -259,27 +256,23 @@ request_work(const struct buf *text)
 	struct buf spec;
 	enum rc rc;
 
-	assert_int_equal(
-	    key_search_init(&s, &route->key_from, route->key_syntax, &rq, NULL),
-	    RC_OK);
+	assert_ok(key_search_init(
+	    &s, &route->key_from, route->key_syntax, &rq, NULL));
 	if (key_search_needs(&s, true) == KEY_NEEDS_FORM) {
-		assert_int_equal(
-		    key_search_feed(&s, text->data, text->len), RC_OK);
-		assert_int_equal(key_search_end(&s), RC_OK);
+		assert_ok(key_search_feed(&s, text->data, text->len));
+		assert_ok(key_search_end(&s));
 	}
 	key_search_free(&s);
 	(void)prefer_respond_async(&rq);
 	(void)prefer_html(&rq);
 
 	buf_init(&spec, LIMIT_FINGERPRINT_SPEC);
-	assert_int_equal(fingerprint_spec_write(route, &spec), RC_OK);
-	assert_int_equal(
-	    fingerprint_new(&fp, &rq, NULL, spec.data, "k"), RC_OK);
+	assert_ok(fingerprint_spec_write(route, &spec));
+	assert_ok(fingerprint_new(&fp, &rq, NULL, spec.data, "k"));
 	while ((rc = fingerprint_next(fp)) == RC_PENDING)
-		assert_int_equal(
-		    fingerprint_feed(fp, text->data, text->len), RC_OK);
-	assert_int_equal(rc, RC_OK);
-	assert_int_equal(fingerprint_end(fp, out), RC_OK);
+		assert_ok(fingerprint_feed(fp, text->data, text->len));
+	assert_ok(rc);
+	assert_ok(fingerprint_end(fp, out));
 	fingerprint_free(fp);
 	buf_free(&spec);
 }
@@ -375,8 +368,8 @@ page_work(const struct buf *text)
 	struct buf out;
 
 	buf_init(&out, 8 * MAX);
-	assert_int_equal(html_text(&out, text->data), RC_OK);
-	assert_int_equal(html_lines(&out, text->data, text->len), RC_OK);
+	assert_ok(html_text(&out, text->data));
+	assert_ok(html_lines(&out, text->data, text->len));
 	buf_free(&out);
 }
 
