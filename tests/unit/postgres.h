@@ -48,13 +48,12 @@ control(const char *format, ...)
 }
 
 static UNUSED int
-start_servers(void **state)
+start_servers(UNUSED void **state)
 {
 	const char *srcdir = getenv("srcdir");
 	char script[512];
 	int in[2], out[2];
 
-	(void)state;
 	log_set_level(LOG_ERROR + 1);
 	snprintf(script, sizeof(script), "%s/tests/unit/postgres.py",
 	    srcdir != NULL ? srcdir : "..");
@@ -99,11 +98,10 @@ number(const char *text)
 }
 
 static UNUSED int
-stop_servers(void **state)
+stop_servers(UNUSED void **state)
 {
 	int status;
 
-	(void)state;
 	fclose(commands);
 	fclose(answers);
 	return waitpid(servers, &status, 0) == servers && status == 0 ? 0 : -1;

@@ -31,11 +31,10 @@ static char token_of_run[33];
 static char dir[64], database[96], folder[128];
 
 static int
-setup(void **state)
+setup(UNUSED void **state)
 {
 	int fd;
 
-	(void)state;
 	log_set_level(LOG_ERROR + 1);
 	snprintf(token_of_run, sizeof(token_of_run), "%032lx", (long)getpid());
 	snprintf(dir, sizeof(dir), "/tmp/oncewrap-tree-XXXXXX");
@@ -70,9 +69,8 @@ remove_all(void)
 }
 
 static int
-teardown(void **state)
+teardown(UNUSED void **state)
 {
-	(void)state;
 	(void)remove_all();
 	rmdir(folder);
 	unlink(database);

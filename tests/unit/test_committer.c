@@ -19,9 +19,8 @@ static struct committer c;
 static struct write w[3];
 
 static int
-setup(void **state)
+setup(UNUSED void **state)
 {
-	(void)state;
 	memset(&c, 0, sizeof(c));
 	memset(w, 0, sizeof(w));
 	committer_list_init(&c.queue);
@@ -32,9 +31,8 @@ setup(void **state)
 }
 
 static int
-teardown(void **state)
+teardown(UNUSED void **state)
 {
-	(void)state;
 	pthread_cond_destroy(&c.work);
 	lock_destroy(&c.lock);
 	return 0;
@@ -204,9 +202,8 @@ LOCK(time_that_is_up_without_the_lock_spares_others_theirs)
 }
 
 static int
-begin_group(void **state)
+begin_group(UNUSED void **state)
 {
-	(void)state;
 	alarm(300);
 	return 0;
 }

@@ -18,11 +18,11 @@ static struct db *db;
 /* A table with the columns of once_clock, which take any value: CLOCK_NEW
  * binds three parameters, and CLOCK_GET reads them. */
 static int
-setup(void **state)
+setup(UNUSED void **state)
 {
 	int fd;
 
-	(void)state;
+	log_set_level(LOG_ERROR + 1);
 	strcpy(file, "/tmp/test_db.XXXXXX");
 	fd = mkstemp(file);
 	assert_true(fd >= 0);
@@ -34,9 +34,8 @@ setup(void **state)
 }
 
 static int
-teardown(void **state)
+teardown(UNUSED void **state)
 {
-	(void)state;
 	db_close(db);
 	unlink(file);
 	return 0;
@@ -350,11 +349,4 @@ TEST(a_format_that_does_not_fit_is_refused)
 		assert_int_equal(aborts(passes, &m), HAS_CHECKS);
 }
 
-static int
-begin_group(void **state)
-{
-	log_set_level(LOG_ERROR + 1);
-	return setup(state);
-}
-
-GROUP(begin_group, teardown)
+GROUP(setup, teardown)

@@ -51,9 +51,8 @@ connect_to(struct pg_target *t)
 }
 
 static int
-setup(void **state)
+setup(UNUSED void **state)
 {
-	(void)state;
 	memset(texts, 0, sizeof(texts));
 	target = parse(uri);
 	pg = connect_to(target);
@@ -61,9 +60,8 @@ setup(void **state)
 }
 
 static int
-teardown(void **state)
+teardown(UNUSED void **state)
 {
-	(void)state;
 	pg_close(pg);
 	pg_target_free(target);
 	return 0;
