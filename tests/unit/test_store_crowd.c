@@ -23,7 +23,7 @@ try_new(const struct store_reservation *r)
 	struct record found;
 	enum decision d = DECIDE_GONE;
 
-	assert_int_equal(store_reserve(store, r, &lease, &d, &found), RC_OK);
+	assert_ok(store_reserve(store, r, &lease, &d, &found));
 	if (d == DECIDE_CROWDED)
 		assert_true(
 		    found.id == 0 || found.state == RECORD_FAILED_RETRYABLE);
@@ -71,8 +71,7 @@ accept_it(const struct store_reservation *r)
 	struct store_ticket ticket;
 	struct record found;
 
-	assert_int_equal(
-	    store_accept(store, r, 10, &ticket, &d, &found), RC_OK);
+	assert_ok(store_accept(store, r, 10, &ticket, &d, &found));
 	assert_false(d == DECIDE_RUN && ticket.full);
 	record_free(&found);
 	return d;
@@ -222,9 +221,9 @@ STORE_TEST(request_may_take_the_place_of_the_same_keys)
 	give_request(&r, NULL, 0);
 	r.max_kept = 6;
 	assert_int_equal(accept_it(&r), DECIDE_RUN);
-	assert_int_equal(start_next(&r, &lease), RC_OK);
+	assert_ok(start_next(&r, &lease));
 	s->requeue = -1;
-	assert_int_equal(finish(&lease, s), RC_OK);
+	assert_ok(finish(&lease, s));
 	assert_int_equal(kept(), 4);
 	assert_int_equal(accept_it(&r), DECIDE_RUN);
 	assert_int_equal(kept(), 4);

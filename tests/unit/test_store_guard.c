@@ -173,7 +173,7 @@ STORE_TEST(a_file_that_is_not_in_place_ends_reading_and_writing)
 
 	put_answer("done", 5000);
 	for (size_t i = 0; i < COUNT(suffixes); i++) {
-		assert_int_equal(look_for("done"), RC_OK);
+		assert_ok(look_for("done"));
 		assert_int_equal(
 		    rename(beside(suffixes[i]), beside("-aside")), 0);
 		for (int replaced = 0; replaced < 2; replaced++) {
@@ -188,7 +188,7 @@ STORE_TEST(a_file_that_is_not_in_place_ends_reading_and_writing)
 		assert_int_equal(
 		    rename(beside("-aside"), beside(suffixes[i])), 0);
 	}
-	assert_int_equal(look_for("done"), RC_OK);
+	assert_ok(look_for("done"));
 	assert_true(store_health(store, why, sizeof(why)));
 	reserve("k");
 }
@@ -209,13 +209,13 @@ STORE_TEST(a_change_after_a_long_rest_is_noticed)
 
 	reserve("k");
 	while (atomic_load(&store->guard.quiet) == 0) {
-		assert_int_equal(look_for("k"), RC_OK);
+		assert_ok(look_for("k"));
 		(void)store_wait(store, &generation, clock_mono() + 100);
 	}
 	assert_int_equal(rename(file, beside("-aside")), 0);
 	assert_int_equal(look_for("k"), RC_REPLACED);
 	assert_int_equal(rename(beside("-aside"), file), 0);
-	assert_int_equal(look_for("k"), RC_OK);
+	assert_ok(look_for("k"));
 }
 
 STORE_TEST(an_outcome_is_not_recorded_in_a_file_that_was_renamed)

@@ -64,7 +64,7 @@ STORE_TEST(others_commit_while_a_large_answer_is_being_stored)
 	assert_int_equal(state_of("large"), RECORD_IN_PROGRESS);
 	assert_true(bodies_are_well());
 	pthread_join(large.thread, NULL);
-	assert_int_equal(large.rc, RC_OK);
+	assert_ok(large.rc);
 	assert_true(answer_is(large.lease.id, LONG));
 	assert_true(bodies_are_well());
 }
@@ -77,7 +77,7 @@ STORE_TEST(large_answers_at_once_do_not_mix)
 		begin(&s[i], textf("%zu", i), SOME + i);
 	for (size_t i = 0; i < COUNT(s); i++) {
 		pthread_join(s[i].thread, NULL);
-		assert_int_equal(s[i].rc, RC_OK);
+		assert_ok(s[i].rc);
 		assert_true(answer_is(s[i].lease.id, SOME + i));
 	}
 }
@@ -224,7 +224,7 @@ STORE_TEST(others_commit_while_a_large_request_is_stored)
 		assert_int_equal(count_of(STAGED), 1);
 		assert_true(bodies_are_well());
 		answered(&large);
-		assert_int_equal(large.rc, RC_OK);
+		assert_ok(large.rc);
 		assert_int_equal(large.decision, DECIDE_RUN);
 		assert_int_equal(state_of(key),
 		    accept ? RECORD_PENDING : RECORD_IN_PROGRESS);
@@ -247,8 +247,8 @@ STORE_TEST(of_two_requests_with_one_key_one_leaves_nothing)
 	send_request(&r[1], "k", SOME, false);
 	answered(&r[0]);
 	answered(&r[1]);
-	assert_int_equal(r[0].rc, RC_OK);
-	assert_int_equal(r[1].rc, RC_OK);
+	assert_ok(r[0].rc);
+	assert_ok(r[1].rc);
 	assert_true(
 	    (r[0].decision == DECIDE_RUN) != (r[1].decision == DECIDE_RUN));
 	assert_int_equal(count_of(STAGED), 0);
@@ -267,7 +267,7 @@ STORE_TEST(a_request_that_is_being_stored_counts)
 		sched_yield();
 	send_request(&r[1], "b", LONG, true);
 	answered(&r[1]);
-	assert_int_equal(r[1].rc, RC_OK);
+	assert_ok(r[1].rc);
 	assert_int_equal(r[1].decision, DECIDE_NO_ROOM);
 	answered(&r[0]);
 	assert_int_equal(r[0].decision, DECIDE_RUN);
@@ -302,7 +302,7 @@ STORE_TEST(what_a_living_process_has_staged_stays)
 		sched_yield();
 	assert_int_equal(sweep(other), 0);
 	answered(&r);
-	assert_int_equal(r.rc, RC_OK);
+	assert_ok(r.rc);
 	assert_true(stored_is("k", LONG));
 	store_close(other);
 }
@@ -336,7 +336,7 @@ STORE_TEST(a_request_that_has_begun_is_not_refused_for_a_long_log)
 	raw_read(reader);
 	send_request(&r, "k", SOME, false);
 	answered(&r);
-	assert_int_equal(r.rc, RC_OK);
+	assert_ok(r.rc);
 	assert_int_equal(reserve_fails("new"), RC_LIMIT);
 	sqlite3_close(reader);
 	assert_true(stored_is("k", SOME));
@@ -439,7 +439,7 @@ STORE_TEST(two_answers_to_one_key_do_not_mix)
 	pthread_join(r[0].thread, NULL);
 	pthread_join(r[1].thread, NULL);
 	first = r[0].rc == RC_OK;
-	assert_int_equal(r[first ? 0 : 1].rc, RC_OK);
+	assert_ok(r[first ? 0 : 1].rc);
 	assert_int_equal(r[first ? 1 : 0].rc, RC_LOST);
 	assert_true(answer_is(lease.id, first ? LONG : LONG - 1));
 	assert_int_equal(count_of(STAGED), 0);
@@ -455,9 +455,8 @@ static const struct store_tries by_operator = { 1, -1 };
 static void
 release_it(int64_t id)
 {
-	assert_int_equal(
-	    resolve_with(id, by_operator, outcome(RECORD_FAILED_RETRYABLE)),
-	    RC_OK);
+	assert_ok(
+	    resolve_with(id, by_operator, outcome(RECORD_FAILED_RETRYABLE)));
 }
 
 static void
@@ -473,7 +472,7 @@ settle_it_shortly(int64_t id)
 	struct store_outcome *o = outcome(RECORD_COMPLETED);
 
 	give_body(o, 5000);
-	assert_int_equal(resolve_with(id, by_operator, o), RC_OK);
+	assert_ok(resolve_with(id, by_operator, o));
 }
 
 STORE_TEST(an_answer_to_a_key_that_changed_meanwhile_leaves_nothing)

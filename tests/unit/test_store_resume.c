@@ -63,15 +63,14 @@ be_owner(const char *key, int64_t lease, const int *hold, int out)
 	if (hold[1] != -1)
 		close(hold[1]);
 	store = open_store();
-	assert_int_equal(store_attempt_lock(store, &family.attempt), RC_OK);
+	assert_ok(store_attempt_lock(store, &family.attempt));
 	r = resumable(key, &family.attempt);
 	r.lease = lease;
 	r.reconcile_delay = 1;
 	give_request(&r, NULL, 0);
 	family.lease = reserve_as(&r);
-	assert_int_equal(store_attempt_begin(&family.attempt,
-			     family.lease.token, family.lease.id),
-	    RC_OK);
+	assert_ok(store_attempt_begin(
+	    &family.attempt, family.lease.token, family.lease.id));
 	if (hold[0] != -1 && fork() == 0)
 		be_heir(&family, hold[0], out);
 	if (hold[0] == -1 &&
@@ -155,7 +154,7 @@ DIR_TEST(its_tree_gone_a_key_is_released)
 	assert_int_equal(
 	    finish(&family.lease, outcome(RECORD_COMPLETED)), RC_LOST);
 
-	assert_int_equal(store_attempt_lock(store, &at), RC_OK);
+	assert_ok(store_attempt_lock(store, &at));
 	r = resumable("k", &at);
 	second = reserve_as(&r);
 	assert_int_equal(second.id, family.lease.id);
@@ -226,7 +225,7 @@ STORE_TEST(an_attempt_is_gone_when_no_process_holds_its_lock)
 	char name[440];
 	int copy;
 
-	assert_int_equal(store_attempt_lock(store, &at), RC_OK);
+	assert_ok(store_attempt_lock(store, &at));
 	assert_true(at.fd >= 0 && at.lock > 0 && at.file > 0);
 	assert_true((fcntl(at.fd, F_GETFD) & FD_CLOEXEC) != 0);
 	assert_false(store_attempt_gone(store, &at));
@@ -253,7 +252,7 @@ STORE_TEST(only_a_key_that_may_be_resumed_has_a_lock)
 	struct record found;
 	enum decision d;
 
-	assert_int_equal(store_attempt_lock(store, &at), RC_OK);
+	assert_ok(store_attempt_lock(store, &at));
 	r = resumable("k", NULL);
 	assert_int_equal(
 	    store_reserve(store, &r, &lease, &d, &found), RC_INVALID);

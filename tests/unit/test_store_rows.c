@@ -66,7 +66,7 @@ STORE_TEST(of_two_keys_with_one_number_each_is_found)
 		put("newer", RECORD_COMPLETED);
 		identity.key = keys[i];
 		take_identity_of(keys[1 - i], keys[i]);
-		assert_int_equal(store_find(store, &identity, &r), RC_OK);
+		assert_ok(store_find(store, &identity, &r));
 		assert_int_equal(r.id, value_of(keys[i], K_ID));
 		record_free(&r);
 	}
@@ -229,8 +229,8 @@ STORE_TEST(reaping_and_lists_pass_by_bad_ones)
 	put("good", RECORD_COMPLETED);
 	pass_retention(NULL);
 	spoil("bad", K_PATH, NO_PATH);
-	assert_int_equal(store_list(store, &all, &list), RC_OK);
-	assert_int_equal(store_list_next(list, &row), RC_OK);
+	assert_ok(store_list(store, &all, &list));
+	assert_ok(store_list_next(list, &row));
 	assert_string_equal(row.key, "good");
 	record_free(&row);
 	assert_int_equal(store_list_next(list, &row), RC_NOTFOUND);

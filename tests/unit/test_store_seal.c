@@ -94,8 +94,7 @@ CASE(whatever_end_the_run_had_its_own_answer_stands)
 			give_body(s, 5000);
 		snprintf(s->last_error, sizeof(s->last_error), "it died");
 		now = store_now(store);
-		assert_int_equal(
-		    store_finish(store, &lease, HOUR, &s, &done), RC_OK);
+		assert_ok(store_finish(store, &lease, HOUR, &s, &done));
 		assert_true(done.answered);
 		assert_in_range(
 		    done.expires_at, now + HOUR, now + HOUR + 60000);
@@ -189,9 +188,7 @@ CASE(fields_that_are_not_its_to_send_are_left_out)
 	/* whatever came into the file by another way */
 	append_headers("Idempotent-Replayed: x\nConnection: b\nB: c");
 	response_init(&r);
-	assert_int_equal(
-	    store_answer(store, owner_of(lease.id), lease.id, &r, &body),
-	    RC_OK);
+	assert_ok(store_answer(store, owner_of(lease.id), lease.id, &r, &body));
 	assert_string_equal(
 	    r.fields.data, "A: b\r\nSet-Cookie: \u00e4\r\nA: \r\na: c\r\n");
 	response_free(&r);
@@ -217,9 +214,8 @@ CASE(the_longest_head_comes_back)
 		snprintf(sql, sizeof(sql), RESPONSE "200, %s, NULL)", heads[i]);
 		say(handler, &lease, sql);
 		response_init(&r);
-		assert_int_equal(store_answer(store, owner_of(lease.id),
-				     lease.id, &r, &body),
-		    RC_OK);
+		assert_ok(store_answer(
+		    store, owner_of(lease.id), lease.id, &r, &body));
 		for (pos = n = 0; response_next(&r.fields, &pos, &f); n++)
 			;
 		assert_int_equal(n, i == 0 ? 1 : 256);
@@ -257,7 +253,7 @@ lose(const char *key, enum conf_on_crash on_crash, bool answers, int *heir)
 		r = reservation(key);
 		r.on_crash = on_crash;
 		if (on_crash == CONF_CRASH_RESUME) {
-			assert_int_equal(store_attempt_lock(store, &at), RC_OK);
+			assert_ok(store_attempt_lock(store, &at));
 			r.attempt = &at;
 		}
 		lost.lease = reserve_as(&r);
@@ -361,14 +357,12 @@ end(const struct store_lease *lease, const struct end *e)
 		say(handler, lease, OWN);
 	settle_for(lease, e->state, e->expires ? 0 : HOUR);
 	if (e->resolved != RECORD_NONE)
-		assert_int_equal(
-		    resolve_with(lease->id, operator_, outcome(e->resolved)),
-		    RC_OK);
+		assert_ok(
+		    resolve_with(lease->id, operator_, outcome(e->resolved)));
 	if (e->expires)
 		assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 	if (e->forgotten)
-		assert_int_equal(
-		    store_forget(store, lease->id, RECORD_NONE), RC_OK);
+		assert_ok(store_forget(store, lease->id, RECORD_NONE));
 	if (e->again) {
 		next = reserve("k");
 		/* A number is not used again. */
@@ -422,8 +416,7 @@ FORKING(swept_an_attempt_can_say_nothing_more)
 			if (fates[i] == CONF_CRASH_RESUME && j == 0) {
 				r = reservation("k");
 				r.on_crash = fates[i];
-				assert_int_equal(
-				    store_attempt_lock(store, &at), RC_OK);
+				assert_ok(store_attempt_lock(store, &at));
 				r.attempt = &at;
 				next = reserve_as(&r);
 				assert_string_equal(
@@ -500,7 +493,7 @@ CASE(where_commits_are_not_synced_making_durable_syncs_nothing)
 	raw_run(handler, "PRAGMA synchronous = OFF");
 	say(handler, &lease, OWN);
 	syncs = vfs_calls(VFS_SYNC);
-	assert_int_equal(store_make_durable(store, &unconfirmed), RC_OK);
+	assert_ok(store_make_durable(store, &unconfirmed));
 	settle(&lease, RECORD_UNKNOWN);
 	assert_true(own_answer_is_given(lease.id));
 	assert_int_equal(vfs_calls(VFS_SYNC), syncs);
@@ -513,7 +506,7 @@ syncs_of_an_answer(struct store *s)
 	const struct record record = { .state = RECORD_COMPLETED };
 	unsigned before = vfs_log_syncs();
 
-	assert_int_equal(store_make_durable(s, &record), RC_OK);
+	assert_ok(store_make_durable(s, &record));
 	return vfs_log_syncs() - before;
 }
 

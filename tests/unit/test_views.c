@@ -343,13 +343,13 @@ TOPICS_TEST(topics_come_and_go)
 
 	say(db, &lease, OUTBOX "'mail', 'x')");
 	refuses(db, token_of(&lease), OUTBOX "'fax', 'x')", TOPIC);
-	assert_int_equal(store_topics(store, add, 1, drop, 2), RC_OK);
+	assert_ok(store_topics(store, add, 1, drop, 2));
 	say(db, &lease, OUTBOX "'fax', 'x')");
 	refuses(db, token_of(&lease), OUTBOX "'mail', 'x')", TOPIC);
 	/* both are asked for twice, and one is dropped and added */
 	drop[0] = fax;
-	assert_int_equal(store_topics(store, add, 1, drop, 2), RC_OK);
-	assert_int_equal(store_topics(store, add, 1, NULL, 0), RC_OK);
+	assert_ok(store_topics(store, add, 1, drop, 2));
+	assert_ok(store_topics(store, add, 1, NULL, 0));
 	say(db, &lease, OUTBOX "'fax', 'x')");
 	assert_int_equal(raw_number("SELECT count(*) FROM once_topic"), 2);
 	sqlite3_close(db);
