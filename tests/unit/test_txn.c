@@ -377,15 +377,14 @@ sell_without_standby(struct sale *s, const char *function)
 	return rc;
 }
 
-/* COMMIT succeeds with a WARNING then. */
-CASE(a_commit_that_only_the_primary_has)
+static void
+commit_is_interrupted(const char *function)
 {
 	struct sale s = { 0 };
 
 	open_again(1000, 1);
 	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
-	assert_int_equal(
-	    sell_without_standby(&s, "pg_cancel_backend"), RC_PENDING);
+	assert_int_equal(sell_without_standby(&s, function), RC_PENDING);
 	assert_int_equal(s.runs, 2);
 	assert_int_equal(health().pending, 1);
 	/* The standby is there again: it has all that was committed. */
@@ -394,6 +393,17 @@ CASE(a_commit_that_only_the_primary_has)
 	assert_int_equal(sales(), 2);
 	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_int_equal(numbers(), 3);
+}
+
+/* COMMIT succeeds with a WARNING then. */
+CASE(a_commit_that_only_the_primary_has)
+{
+	commit_is_interrupted("pg_cancel_backend");
+}
+
+CASE(a_backend_killed_in_commit)
+{
+	commit_is_interrupted("pg_terminate_backend");
 }
 
 /* The row counts only when a COMMIT that waited for the standby has confirmed
@@ -413,21 +423,6 @@ CASE(a_row_of_a_slot_that_only_the_primary_has)
 	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
 	assert_false(health().went_back);
 	assert_int_equal(sales(), 1);
-}
-
-/* The backend is killed while its COMMIT waits for the standby. */
-CASE(a_backend_killed_in_commit)
-{
-	struct sale s = { 0 };
-
-	open_again(1000, 1);
-	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
-	assert_int_equal(
-	    sell_without_standby(&s, "pg_terminate_backend"), RC_PENDING);
-	(void)control("primary synchronous ");
-	settle_all();
-	assert_int_equal(s.runs, 2);
-	assert_int_equal(sales(), 2);
 }
 
 /* --- others in the way ---------------------------------------------------- */
