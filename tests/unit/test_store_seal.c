@@ -362,7 +362,7 @@ end(const struct store_lease *lease, const struct end *e)
 	if (e->expires)
 		assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
 	if (e->forgotten)
-		assert_ok(store_forget(store, lease->id, RECORD_NONE));
+		forget_key(lease->id);
 	if (e->again) {
 		next = reserve("k");
 		/* A number is not used again. */
