@@ -310,9 +310,8 @@ try_reserve_in(struct store *s, const struct store_reservation *r,
 	enum decision d = DECIDE_GONE;
 	struct record found;
 
-	assert_int_equal(
-	    store_reserve(s, r, lease != NULL ? lease : &unused, &d, &found),
-	    RC_OK);
+	assert_ok(
+	    store_reserve(s, r, lease != NULL ? lease : &unused, &d, &found));
 	if (d == DECIDE_RUN)
 		assert_null(found.fingerprint_spec);
 	else
@@ -385,7 +384,7 @@ reserve_unseen(const char *key, struct store_lease *lease)
 
 	expect_new();
 	r.unseen = true;
-	assert_int_equal(store_reserve(store, &r, lease, &d, &found), RC_OK);
+	assert_ok(store_reserve(store, &r, lease, &d, &found));
 	assert_int_equal(found.id, 0);
 	assert_null(found.fingerprint_spec);
 	return d;
@@ -412,7 +411,7 @@ find(const char *key)
 	struct store_reservation r = reservation(key);
 	struct record record;
 
-	assert_int_equal(store_find(store, &r.identity, &record), RC_OK);
+	assert_ok(store_find(store, &r.identity, &record));
 	return record;
 }
 
@@ -438,7 +437,7 @@ state_of(const char *key)
 	rc = store_find(store, &r.identity, &record);
 	if (rc == RC_NOTFOUND)
 		return RECORD_NONE;
-	assert_int_equal(rc, RC_OK);
+	assert_ok(rc);
 	state = record.state;
 	record_free(&record);
 	return state;
@@ -450,7 +449,7 @@ next_job(void)
 {
 	struct record job;
 
-	assert_int_equal(store_job_next(store, &job), RC_OK);
+	assert_ok(store_job_next(store, &job));
 	return job;
 }
 
@@ -514,9 +513,8 @@ respond(const struct store_lease *lease, const void *body, size_t length)
 {
 	struct handler_api *api = open_handler();
 
-	assert_int_equal(handler_api_respond(api, token_of(lease), 201, "",
-			     body, length, NULL, 0),
-	    RC_OK);
+	assert_ok(handler_api_respond(
+	    api, token_of(lease), 201, "", body, length, NULL, 0));
 	handler_api_close(api);
 }
 
@@ -599,10 +597,10 @@ give_body(struct store_outcome *o, size_t length)
 
 	o->body = spool_new();
 	assert_non_null(o->body);
-	assert_int_equal(spool_write(o->body, data, length), RC_OK);
+	assert_ok(spool_write(o->body, data, length));
 	free(data);
 	o->response.body = spool_bytes(o->body, &rc);
-	assert_int_equal(rc, RC_OK);
+	assert_ok(rc);
 	o->response.body_len = length;
 }
 
@@ -654,7 +652,7 @@ static UNUSED void
 settle_for(
     const struct store_lease *lease, enum record_state state, int64_t retention)
 {
-	assert_int_equal(finish_for(lease, retention, outcome(state)), RC_OK);
+	assert_ok(finish_for(lease, retention, outcome(state)));
 }
 
 static UNUSED void
@@ -682,7 +680,7 @@ answer_for(const struct store_lease *lease, size_t length, int64_t retention)
 	struct store_outcome *o = outcome(RECORD_COMPLETED);
 
 	give_body(o, length);
-	assert_int_equal(finish_for(lease, retention, o), RC_OK);
+	assert_ok(finish_for(lease, retention, o));
 }
 
 static UNUSED void
@@ -747,7 +745,7 @@ answer_is(int64_t id, size_t length)
 static UNUSED void
 forget_key(int64_t id)
 {
-	assert_int_equal(store_forget(store, id, RECORD_NONE), RC_OK);
+	assert_ok(store_forget(store, id, RECORD_NONE));
 }
 
 /* --- passes ------------------------------------------------------------- */
@@ -781,7 +779,7 @@ recover_in(struct store *s, int limit)
 	int n = -1;
 
 	assert_true(limit <= 8);
-	assert_int_equal(store_recover(s, limit, changes, &n), RC_OK);
+	assert_ok(store_recover(s, limit, changes, &n));
 	note_changes(changes, n);
 	return n;
 }
@@ -799,7 +797,7 @@ expire(int limit)
 	struct store_change changes[STORE_EXPIRE_MAX];
 	int n = -1;
 
-	assert_int_equal(store_expire(store, limit, changes, &n), RC_OK);
+	assert_ok(store_expire(store, limit, changes, &n));
 	note_changes(changes, n);
 	return n;
 }
@@ -817,7 +815,7 @@ metric(const char *name)
 
 	memset(&none, 0xff, sizeof(none));
 	buf_init(&text, LIMIT_METRICS);
-	assert_int_equal(metrics_text(&none, false, &text), RC_OK);
+	assert_ok(metrics_text(&none, false, &text));
 	at = strstr(text.data, name);
 	assert_non_null(at);
 	n = strtoll(at + strlen(name), NULL, 10);
@@ -840,7 +838,7 @@ doctor_tells(const char *name, const struct conf *conf, char text[1000])
 	struct store_finding f[64];
 	size_t n;
 
-	assert_int_equal(store_doctor(store, conf, f, COUNT(f), &n), RC_OK);
+	assert_ok(store_doctor(store, conf, f, COUNT(f), &n));
 	for (size_t i = 0; i < n; i++) {
 		assert_true(f[i].text[0] != '\0');
 		if (text != NULL)
@@ -863,7 +861,7 @@ doctor_finds_nothing(void)
 	struct store_finding f[64];
 	size_t n;
 
-	assert_int_equal(store_doctor(store, NULL, f, COUNT(f), &n), RC_OK);
+	assert_ok(store_doctor(store, NULL, f, COUNT(f), &n));
 	for (size_t i = 0; i < n; i++)
 		if (!f[i].ok)
 			fail_msg("%s: %s", f[i].name, f[i].text);

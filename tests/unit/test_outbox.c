@@ -43,7 +43,7 @@ configure(const char *text)
 	struct conf *old = conf;
 
 	conf = conf_from(text);
-	assert_int_equal(outbox_topics(store, old, conf), RC_OK);
+	assert_ok(outbox_topics(store, old, conf));
 	conf_unref(old);
 }
 
@@ -77,7 +77,7 @@ take(const char *topic)
 	struct effect *effect;
 	void *item;
 
-	assert_int_equal(look(&item), RC_OK);
+	assert_ok(look(&item));
 	effect = item;
 	assert_string_equal(effect->topic, topic);
 	return effect;
@@ -118,7 +118,7 @@ CASE(topics_take_turns)
 	for (int i = 0; i < 4; i++)
 		emit("sms");
 	for (int i = 0; i < 8; i++) {
-		assert_int_equal(look(&e), RC_OK);
+		assert_ok(look(&e));
 		order[i] = ((struct effect *)e)->topic[0];
 		try_it(e);
 	}

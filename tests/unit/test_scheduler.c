@@ -113,7 +113,7 @@ configure(const char *text)
 {
 	struct conf *conf = conf_from(text);
 
-	assert_int_equal(outbox_topics(store, NULL, conf), RC_OK);
+	assert_ok(outbox_topics(store, NULL, conf));
 	return conf;
 }
 
@@ -170,7 +170,7 @@ CASE(without_a_first_thread_it_does_not_start)
 CASE(without_another_thread_one_does_all_work)
 {
 	atomic_store(&may_start, 1);
-	assert_int_equal(start(MAIL), RC_OK);
+	assert_ok(start(MAIL));
 	for (int i = 0; i < 3; i++)
 		emit();
 	wait_delivered(3);
@@ -180,7 +180,7 @@ CASE(without_another_thread_one_does_all_work)
 CASE(without_a_watch_it_polls)
 {
 	atomic_store(&may_watch, false);
-	assert_int_equal(start(MAIL), RC_OK);
+	assert_ok(start(MAIL));
 	emit();
 	wait_delivered(1);
 	emit();
@@ -192,7 +192,7 @@ CASE(without_a_watch_it_polls)
 CASE(work_of_this_process_wakes_it_though_it_sees_no_write)
 {
 	atomic_store(&sees_nothing, true);
-	assert_int_equal(start("[server]\nsweep_interval = 1d\n" MAIL), RC_OK);
+	assert_ok(start("[server]\nsweep_interval = 1d\n" MAIL));
 	while (atomic_load(&asleep) == 0)
 		(void)poll(NULL, 0, 10);
 	emit();
@@ -209,7 +209,7 @@ reload_to_good(void)
 /* The program of the old configuration would fail. */
 CASE(what_was_found_before_a_reload_is_begun_after_it)
 {
-	assert_int_equal(start("[effect mail]\nprogram = /bin/false\n"), RC_OK);
+	assert_ok(start("[effect mail]\nprogram = /bin/false\n"));
 	atomic_store(&on_found, reload_to_good);
 	emit();
 	wait_delivered(1);
@@ -219,7 +219,7 @@ CASE(what_was_found_before_a_reload_is_begun_after_it)
 
 CASE(once_halted_it_begins_nothing_and_ends)
 {
-	assert_int_equal(start(MAIL), RC_OK);
+	assert_ok(start(MAIL));
 	assert_false(scheduler_ended(scheduler));
 	scheduler_halt(scheduler);
 	while (!scheduler_ended(scheduler))

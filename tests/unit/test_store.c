@@ -96,7 +96,7 @@ STORE_TEST(a_retry_gets_what_the_state_says)
 		if (rows[i].state != RECORD_IN_PROGRESS) {
 			s = outcome(rows[i].state);
 			s->keep = rows[i].keep;
-			assert_int_equal(finish(&lease, s), RC_OK);
+			assert_ok(finish(&lease, s));
 		}
 		for (int byte = 0; byte < 32; byte += 31) {
 			r = reservation(rows[i].name);
@@ -144,7 +144,7 @@ STORE_TEST(another_fingerprint_spec_is_not_compared_here)
 	settle(&lease, RECORD_COMPLETED);
 	r.fingerprint_spec = "2 exact";
 	memset(r.fingerprint, 0, sizeof(r.fingerprint));
-	assert_int_equal(store_reserve(store, &r, &unused, &d, &found), RC_OK);
+	assert_ok(store_reserve(store, &r, &unused, &d, &found));
 	assert_int_equal(d, DECIDE_BUSY);
 	assert_int_equal(found.state, RECORD_COMPLETED);
 	assert_string_equal(found.fingerprint_spec, "1 json");
@@ -259,11 +259,9 @@ STORE_TEST(a_head_comes_back_as_it_was)
 	response_add(&s->response, "Link", "<a>; rel=\"x\"");
 	response_add(&s->response, "X-Bytes", "\xe4\xff'");
 	response_add(&s->response, "Link", "<b>");
-	assert_int_equal(finish(&lease, s), RC_OK);
+	assert_ok(finish(&lease, s));
 	response_init(&r);
-	assert_int_equal(
-	    store_answer(store, owner_of(lease.id), lease.id, &r, &body),
-	    RC_OK);
+	assert_ok(store_answer(store, owner_of(lease.id), lease.id, &r, &body));
 	assert_int_equal(r.status, 599);
 	assert_int_equal(r.kind, RESPONSE_LOCAL_REDIRECT);
 	assert_string_equal(r.reason, "Odd One");
@@ -284,7 +282,7 @@ look_gives(const char *key, size_t length)
 	bool is;
 
 	store_inline_answer_init(&small);
-	assert_int_equal(store_lookup(store, &rv.identity, &r, &small), RC_OK);
+	assert_ok(store_lookup(store, &rv.identity, &r, &small));
 	is = small.is;
 	if (is) {
 		assert_int_equal(small.response.status, 201);
@@ -323,7 +321,7 @@ STORE_TEST(only_a_kept_answer_is_given)
 	assert_int_equal(no_answer(lease.id), RC_NOTFOUND);
 	s->keep = false;
 	give_body(s, 5000);
-	assert_int_equal(finish(&lease, s), RC_OK);
+	assert_ok(finish(&lease, s));
 	assert_int_equal(no_answer(lease.id), RC_NOTFOUND);
 	settle(&other, RECORD_UNKNOWN);
 	assert_int_equal(no_answer(other.id), RC_NOTFOUND);
@@ -540,7 +538,7 @@ listed(const struct store_filter *f, char *keys, size_t size)
 	enum rc rc;
 
 	keys[0] = '\0';
-	assert_int_equal(store_list(store, f, &c), RC_OK);
+	assert_ok(store_list(store, f, &c));
 	while ((rc = store_list_next(c, &row)) == RC_OK) {
 		if (len < size)
 			len += (size_t)snprintf(
@@ -623,8 +621,8 @@ STORE_TEST(a_row_tells_all_of_a_key)
 	struct store_cursor *c;
 	struct record row;
 
-	assert_int_equal(store_list(store, &f, &c), RC_OK);
-	assert_int_equal(store_list_next(c, &row), RC_OK);
+	assert_ok(store_list(store, &f, &c));
+	assert_ok(store_list_next(c, &row));
 	assert_int_equal(row.state, RECORD_IN_PROGRESS);
 	assert_true(row.locked_until > store_now(store) + 50000);
 	assert_true(row.locked_until < store_now(store) + 61000);
@@ -634,9 +632,9 @@ STORE_TEST(a_row_tells_all_of_a_key)
 	store_list_free(c);
 
 	snprintf(s->last_error, sizeof(s->last_error), "exit status 75");
-	assert_int_equal(finish(&lease, s), RC_OK);
-	assert_int_equal(store_list(store, &f, &c), RC_OK);
-	assert_int_equal(store_list_next(c, &row), RC_OK);
+	assert_ok(finish(&lease, s));
+	assert_ok(store_list(store, &f, &c));
+	assert_ok(store_list_next(c, &row));
 	assert_int_equal(row.id, lease.id);
 	assert_string_equal(row.scope, "alice");
 	assert_string_equal(row.path, "/payments");
@@ -668,7 +666,7 @@ STORE_TEST(long_lists_come_in_pages)
 	reserve_many("", 130);
 	assert_int_equal(listed(&f, keys, sizeof(keys)), 130);
 	/* while one is read, others write */
-	assert_int_equal(store_list(store, &f, &c), RC_OK);
+	assert_ok(store_list(store, &f, &c));
 	for (int n = 0; store_list_next(c, &row) == RC_OK; n++) {
 		assert_true(row.id > last);
 		last = row.id;
@@ -709,7 +707,7 @@ make_kind(const struct kind *k, const char *key)
 	o->keep = k->keep;
 	give_body(o, k->length);
 	o->refused.is = k->output;
-	assert_int_equal(finish(&lease, o), RC_OK);
+	assert_ok(finish(&lease, o));
 	return lease.id;
 }
 
@@ -750,7 +748,7 @@ STORE_TEST(a_list_of_all_has_what_belongs_to_each_key)
 
 	for (n = 0; n < COUNT(id); n++)
 		id[n] = make_kind(&kinds[n % COUNT(kinds)], textf("%zu", n));
-	assert_int_equal(store_list_all(store, &c), RC_OK);
+	assert_ok(store_list_all(store, &c));
 	for (n = 0; store_list_all_next(c, &l) == RC_OK; n++) {
 		assert_true(n < COUNT(id));
 		assert_int_equal(l.key.id, id[n]);
@@ -761,8 +759,8 @@ STORE_TEST(a_list_of_all_has_what_belongs_to_each_key)
 	assert_int_equal(n, COUNT(id));
 	store_list_free(c);
 	/* with rows left in it */
-	assert_int_equal(store_list_all(store, &c), RC_OK);
-	assert_int_equal(store_list_all_next(c, &l), RC_OK);
+	assert_ok(store_list_all(store, &c));
+	assert_ok(store_list_all_next(c, &l));
 	store_listed_free(&l);
 	store_list_free(c);
 }
@@ -786,7 +784,7 @@ STORE_TEST(stats_count)
 {
 	struct store_counts c;
 
-	assert_int_equal(store_stats(store, &c), RC_OK);
+	assert_ok(store_stats(store, &c));
 	assert_int_equal(c.keys[RECORD_IN_PROGRESS], 0);
 	assert_int_equal(c.oldest_unknown_wall, 0);
 	assert_int_equal(c.answer_bytes, 0);
@@ -797,7 +795,7 @@ STORE_TEST(stats_count)
 	put("d", RECORD_UNKNOWN);
 	put("e", RECORD_UNKNOWN);
 	set_value("d", K_UPDATED_AT, 77);
-	assert_int_equal(store_stats(store, &c), RC_OK);
+	assert_ok(store_stats(store, &c));
 	assert_int_equal(c.keys[RECORD_IN_PROGRESS], 2);
 	assert_int_equal(c.keys[RECORD_COMPLETED], 1);
 	assert_int_equal(c.keys[RECORD_UNKNOWN], 2);
@@ -822,7 +820,7 @@ STORE_TEST(doctor_finds)
 	for (size_t i = 0; i < COUNT(names); i++)
 		if (doctor_says(names[i]) != '+')
 			fail_msg("%s", names[i]);
-	assert_int_equal(store_doctor(store, NULL, few, 2, &n), RC_OK);
+	assert_ok(store_doctor(store, NULL, few, 2, &n));
 	assert_int_equal(n, 2);
 
 	plant_body(999);

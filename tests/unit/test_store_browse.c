@@ -22,7 +22,7 @@ follow(struct store_browse b)
 	int n = 0;
 
 	do {
-		assert_int_equal(store_browse(store, &b, &found), RC_OK);
+		assert_ok(store_browse(store, &b, &found));
 		assert_true(found.count >= (int64_t)found.n);
 		for (size_t i = 0; i < found.n; i++) {
 			assert_true(n < 2 * MANY);
@@ -68,8 +68,7 @@ STORE_TEST(every_list_goes_on)
 		lease = reserve_as(&r);
 		r.peer = "192.0.2.7";
 		if (i % 2 != 0)
-			assert_int_equal(
-			    finish(&lease, outcome(RECORD_UNKNOWN)), RC_OK);
+			assert_ok(finish(&lease, outcome(RECORD_UNKNOWN)));
 	}
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		n = follow(rows[i].browse);
@@ -85,7 +84,7 @@ STORE_TEST(a_list_says_how_many_more)
 	struct store_found found;
 
 	reserve_many("", MANY);
-	assert_int_equal(store_browse(store, &b, &found), RC_OK);
+	assert_ok(store_browse(store, &b, &found));
 	assert_int_equal(found.n, STORE_BROWSE_ROWS);
 	assert_int_equal(found.count, MANY);
 	assert_true(found.all && found.back_to == 0);
@@ -102,7 +101,7 @@ by_instance(const char *instance)
 	struct store_browse b = { .filter.instance = instance };
 	struct store_found found;
 
-	assert_int_equal(store_browse(store, &b, &found), RC_OK);
+	assert_ok(store_browse(store, &b, &found));
 	assert_true(found.n < 2 && found.all);
 	return found.n == 1 ? found.id[0] : 0;
 }
@@ -120,8 +119,7 @@ STORE_TEST(a_reference_tells_its_key)
 		assert_int_equal(
 		    store_instance_kind(store, text), STORE_INSTANCE_FOREIGN);
 		assert_true(by_instance(text) == 0);
-		assert_int_equal(
-		    store_reference(store, &r.identity, uuid), RC_OK);
+		assert_ok(store_reference(store, &r.identity, uuid));
 		assert_int_equal(
 		    store_instance_kind(store, text), STORE_INSTANCE_OURS);
 		assert_true(by_instance(text) == lease.id);
@@ -129,7 +127,7 @@ STORE_TEST(a_reference_tells_its_key)
 	}
 	/* a request of another caller with that key */
 	r.identity.scope = "bob";
-	assert_int_equal(store_reference(store, &r.identity, uuid), RC_OK);
+	assert_ok(store_reference(store, &r.identity, uuid));
 	assert_true(by_instance(text) == 0);
 	assert_int_equal(store_instance_kind(store, text), STORE_INSTANCE_OURS);
 	assert_int_equal(store_instance_kind(store, "x"), STORE_INSTANCE_NONE);
@@ -155,7 +153,7 @@ STORE_TEST(a_time_is_found_by_numbers)
 	assert_int_equal(follow(b), 150);
 	b.oldest = false;
 	b.filter.to = now - 500 * minute;
-	assert_int_equal(store_browse(store, &b, &found), RC_OK);
+	assert_ok(store_browse(store, &b, &found));
 	assert_true(found.n == 0 && found.all && found.back_to == 0);
 }
 
@@ -167,7 +165,7 @@ listed(const struct store_filter *filter)
 	struct record row;
 	int n = 0;
 
-	assert_int_equal(store_list(store, filter, &list), RC_OK);
+	assert_ok(store_list(store, filter, &list));
 	for (; store_list_next(list, &row) == RC_OK; n++)
 		record_free(&row);
 	store_list_free(list);
@@ -205,18 +203,17 @@ STORE_TEST(a_key_tells_its_last_request)
 	r.peer = "192.0.2.7";
 	r.instance = first;
 	lease = reserve_as(&r);
-	assert_int_equal(store_browse_key(store, lease.id, &row, NULL), RC_OK);
+	assert_ok(store_browse_key(store, lease.id, &row, NULL));
 	assert_string_equal(row.method, "PATCH");
 	assert_string_equal(row.peer, "192.0.2.7");
 	assert_string_equal(row.instance, first);
 	record_free(&row);
-	assert_int_equal(
-	    finish(&lease, outcome(RECORD_FAILED_RETRYABLE)), RC_OK);
+	assert_ok(finish(&lease, outcome(RECORD_FAILED_RETRYABLE)));
 	r.method = "POST";
 	r.instance = second;
 	lease = reserve_as(&r);
-	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_OK);
-	assert_int_equal(store_browse_key(store, lease.id, &row, NULL), RC_OK);
+	assert_ok(finish(&lease, outcome(RECORD_COMPLETED)));
+	assert_ok(store_browse_key(store, lease.id, &row, NULL));
 	assert_string_equal(row.method, "POST");
 	assert_string_equal(row.instance, second);
 	record_free(&row);

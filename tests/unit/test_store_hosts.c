@@ -84,7 +84,7 @@ host_obey(struct host *h, char command)
 
 	switch (command) {
 	case 'r': /* reserves, and may be resumed */
-		assert_int_equal(store_attempt_lock(store, &h->attempt), RC_OK);
+		assert_ok(store_attempt_lock(store, &h->attempt));
 		r.on_crash = CONF_CRASH_RESUME;
 		r.attempt = &h->attempt;
 		r.reconcile_delay = 1;
@@ -200,7 +200,7 @@ sweep_until_changed(struct store_change *last)
 
 	while (n == 0) {
 		assert_true(clock_mono() < until);
-		assert_int_equal(store_recover(store, 8, changes, &n), RC_OK);
+		assert_ok(store_recover(store, 8, changes, &n));
 	}
 	*last = changes[n - 1];
 	store_changes_free(changes, n);
@@ -229,12 +229,11 @@ CASE(of_a_silent_host_an_answer_of_its_handler_stands)
 	struct handler_api *api;
 	struct store_change c;
 
-	assert_int_equal(tell(&a, 'r'), RC_OK);
+	assert_ok(tell(&a, 'r'));
 	store = open_host("b");
 	api = open_handler();
-	assert_int_equal(handler_api_respond(api, token_of(&a.lease), 201,
-			     "A: b\r\n", "body", 4, NULL, 0),
-	    RC_OK);
+	assert_ok(handler_api_respond(
+	    api, token_of(&a.lease), 201, "A: b\r\n", "body", 4, NULL, 0));
 	silence(&a);
 	assert_int_equal(sweep_until_changed(&c), RECORD_COMPLETED);
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
@@ -245,7 +244,7 @@ CASE(of_a_silent_host_an_answer_of_its_handler_stands)
 	assert_string_equal(handler_api_why(api), "lease lost");
 	handler_api_close(api);
 	wake(&a);
-	assert_int_equal(tell(&a, 'f'), RC_OK);
+	assert_ok(tell(&a, 'f'));
 	assert_true(a.answered);
 	end_host(&a);
 }
@@ -254,14 +253,14 @@ CASE(without_its_row_a_silent_host_is_suspected_too)
 {
 	struct host a = start_host("a");
 
-	assert_int_equal(tell(&a, 'r'), RC_OK);
+	assert_ok(tell(&a, 'r'));
 	silence(&a);
 	delete_all(OWNERS);
 	store = open_host("b");
 	becomes_unknown();
 	/* the row comes back */
 	wake(&a);
-	assert_int_equal(tell(&a, 'f'), RC_OK);
+	assert_ok(tell(&a, 'f'));
 	assert_int_equal(state_of("k"), RECORD_COMPLETED);
 	end_host(&a);
 }
@@ -271,7 +270,7 @@ CASE(of_another_boot_a_process_that_does_not_move_is_suspected)
 {
 	struct host a = start_host("a");
 
-	assert_int_equal(tell(&a, 'r'), RC_OK);
+	assert_ok(tell(&a, 'r'));
 	store = open_host("b");
 	be_of_my_past(a.pid);
 	silence(&a);
@@ -282,7 +281,7 @@ CASE(of_another_boot_a_process_that_does_not_move_is_suspected)
 	assert_true(
 	    value_of("k", K_RECONCILE_AFTER) > store_now(store) + 30000);
 	wake(&a);
-	assert_int_equal(tell(&a, 'f'), RC_OK);
+	assert_ok(tell(&a, 'f'));
 	assert_int_equal(state_of("k"), RECORD_COMPLETED);
 	end_host(&a);
 }
@@ -294,7 +293,7 @@ CASE(of_another_boot_a_process_whose_lock_was_seen_is_gone)
 	struct store_change c;
 	int64_t until;
 
-	assert_int_equal(tell(&a, 'r'), RC_OK);
+	assert_ok(tell(&a, 'r'));
 	store = open_host("b");
 	spoil_owner(O_BOOT, "'another'");
 	/* The lock proves that it lives, however silent it is. */
@@ -314,7 +313,7 @@ boot(struct host *a)
 {
 	int64_t past;
 
-	assert_int_equal(tell(a, 'r'), RC_OK);
+	assert_ok(tell(a, 'r'));
 	store = open_host("b");
 	silence(a);
 	becomes_unknown();
@@ -344,7 +343,7 @@ CASE(the_row_of_a_host_that_never_comes_back_goes)
 	struct host a = start_host("a");
 	const int64_t until = clock_mono() + 30000;
 
-	assert_int_equal(tell(&a, 'r'), RC_OK);
+	assert_ok(tell(&a, 'r'));
 	store = open_host("b");
 	end_host(&a);
 	spoil_owner(O_BEAT_AT, "1");
@@ -367,15 +366,14 @@ start_delivery(void)
 	char *topics[] = { mail };
 	struct handler_api *api;
 
-	assert_int_equal(tell(&a, 'r'), RC_OK);
+	assert_ok(tell(&a, 'r'));
 	store = open_host("b");
-	assert_int_equal(store_topics(store, topics, 1, NULL, 0), RC_OK);
+	assert_ok(store_topics(store, topics, 1, NULL, 0));
 	api = open_handler();
-	assert_int_equal(
-	    handler_api_emit(api, token_of(&a.lease), &effect), RC_OK);
+	assert_ok(handler_api_emit(api, token_of(&a.lease), &effect));
 	handler_api_close(api);
-	assert_int_equal(tell(&a, 'f'), RC_OK);
-	assert_int_equal(tell(&a, 'b'), RC_OK);
+	assert_ok(tell(&a, 'f'));
+	assert_ok(tell(&a, 'b'));
 	return a;
 }
 
@@ -399,13 +397,13 @@ CASE(tried_by_a_silent_host_an_effect_is_due_again)
 
 	silence(&a);
 	wait_until_due(&e);
-	assert_int_equal(store_effect_begin(store, &e), RC_OK);
+	assert_ok(store_effect_begin(store, &e));
 	assert_int_equal(e.attempts, 2);
 	wake(&a);
 	assert_int_equal(tell(&a, 'd'), RC_LOST);
 	memset(&end, 0, sizeof(end));
 	end.state = EFFECT_DELIVERED;
-	assert_int_equal(store_effect_end(store, &e, &end), RC_OK);
+	assert_ok(store_effect_end(store, &e, &end));
 	effect_free(&e);
 	end_host(&a);
 }
@@ -419,7 +417,7 @@ CASE(delivered_before_another_try_an_effect_is_delivered)
 	silence(&a);
 	wait_until_due(&e);
 	wake(&a);
-	assert_int_equal(tell(&a, 'd'), RC_OK);
+	assert_ok(tell(&a, 'd'));
 	assert_int_equal(store_effect_begin(store, &e), RC_LOST);
 	effect_free(&e);
 	assert_int_equal(

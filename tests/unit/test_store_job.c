@@ -33,7 +33,7 @@ accept_by(struct store *s, const struct store_reservation *r, unsigned max,
 	enum decision d = DECIDE_GONE;
 	struct record found;
 
-	assert_int_equal(store_accept(s, r, max, ticket, &d, &found), RC_OK);
+	assert_ok(store_accept(s, r, max, ticket, &d, &found));
 	if (d == DECIDE_RUN) {
 		assert_null(found.fingerprint_spec);
 		assert_int_equal(
@@ -81,7 +81,7 @@ start_job(void)
 	struct record job = next_job();
 	struct store_lease lease;
 
-	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
+	assert_ok(store_job_start(store, &job, &r, &lease));
 	assert_int_equal(lease.id, job.id);
 	assert_int_equal(lease.attempt, job.attempt + 1);
 	record_free(&job);
@@ -95,7 +95,7 @@ release_job(const struct store_lease *lease, int64_t requeue)
 	struct store_outcome *s = outcome(RECORD_FAILED_RETRYABLE);
 
 	s->requeue = requeue;
-	assert_int_equal(finish(lease, s), RC_OK);
+	assert_ok(finish(lease, s));
 }
 
 static bool
@@ -114,7 +114,7 @@ status_at(const char *resource)
 	static struct record st;
 
 	record_free(&st);
-	assert_int_equal(store_status(store, resource, &st), RC_OK);
+	assert_ok(store_status(store, resource, &st));
 	assert_string_equal(st.scope, "alice");
 	assert_string_equal(st.path, "/payments");
 	return &st;
@@ -303,7 +303,7 @@ STORE_TEST(a_job_is_started_once_and_ends_as_any_key)
 	const struct record *st, *record;
 
 	r.lease = 5000;
-	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_OK);
+	assert_ok(store_job_start(store, &job, &r, &lease));
 	assert_int_equal(store_job_start(store, &job, &r, &second), RC_LOST);
 	record_free(&job);
 	assert_int_equal(lease.attempt, 1);
@@ -396,8 +396,7 @@ give_up(int64_t id)
 	s->state = RECORD_COMPLETED;
 	s->keep = true;
 	s->response.status = 408;
-	assert_int_equal(
-	    response_add(&s->response, "Content-Type", "text/plain"), RC_OK);
+	assert_ok(response_add(&s->response, "Content-Type", "text/plain"));
 	return abandon(id, s);
 }
 
@@ -420,10 +419,10 @@ STORE_TEST(past_its_retention_a_pending_job_is_given_up)
 	assert_int_equal(expire(4), 0);
 	assert_int_equal(decision_for("k"), DECIDE_BUSY);
 
-	assert_int_equal(store_job_abandoned(store, &job), RC_OK);
+	assert_ok(store_job_abandoned(store, &job));
 	assert_string_equal(job.key, "k");
 	assert_string_equal(job.resource, ticket.resource);
-	assert_int_equal(give_up(job.id), RC_OK);
+	assert_ok(give_up(job.id));
 	assert_int_equal(give_up(job.id), RC_LOST);
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 	assert_false(request_is_kept(job.id));
@@ -460,7 +459,7 @@ STORE_TEST(past_its_retention_a_released_job_is_gone)
 		r = reservation("k");
 		r.on_expired = fates[i];
 		r.expired_retention = HOUR;
-		assert_int_equal(start_next(&r, &lease), RC_OK);
+		assert_ok(start_next(&r, &lease));
 		release_job(&lease, 0);
 		job = next_job();
 		set_value(NULL, K_EXPIRES_AT, store_now(store) - 1);
@@ -592,10 +591,10 @@ lose_worker(enum conf_on_crash on_crash, int attempts)
 		r = reservation("k");
 		r.on_crash = on_crash;
 		if (on_crash == CONF_CRASH_RESUME) {
-			assert_int_equal(store_attempt_lock(store, &at), RC_OK);
+			assert_ok(store_attempt_lock(store, &at));
 			r.attempt = &at;
 		}
-		assert_int_equal(start_next(&r, &lease), RC_OK);
+		assert_ok(start_next(&r, &lease));
 		add_to("k", K_ATTEMPT, attempts);
 		(void)!write(out[1], &lease.id, sizeof(lease.id));
 		for (;;)
@@ -715,5 +714,5 @@ STORE_TEST(while_the_log_is_too_long_nothing_is_begun)
 		store_wait(store, &generation, clock_mono() + 20);
 		rc = start_next(&r, &lease);
 	} while (rc == RC_LIMIT && clock_mono() < until);
-	assert_int_equal(rc, RC_OK);
+	assert_ok(rc);
 }

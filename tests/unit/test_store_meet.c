@@ -85,8 +85,8 @@ meet(struct side *first, struct side *second)
 	let_commit();
 	assert_int_equal(pthread_join(first->thread, NULL), 0);
 	assert_int_equal(pthread_join(second->thread, NULL), 0);
-	assert_int_equal(first->rc, RC_OK);
-	assert_int_equal(second->rc, RC_OK);
+	assert_ok(first->rc);
+	assert_ok(second->rc);
 }
 
 /* --- what they do --------------------------------------------------------- */
@@ -142,8 +142,8 @@ begin(void)
 	struct effect e;
 	int64_t at;
 
-	assert_int_equal(store_effect_next(store, "mail", &e, &at), RC_OK);
-	assert_int_equal(store_effect_begin(store, &e), RC_OK);
+	assert_ok(store_effect_next(store, "mail", &e, &at));
+	assert_ok(store_effect_begin(store, &e));
 	return e;
 }
 
@@ -161,7 +161,7 @@ CASE(a_retry_beside_the_last_delivery_is_due)
 
 	emit(&lease, 2);
 	dead = begin();
-	assert_int_equal(store_effect_end(store, &dead, &gives_up), RC_OK);
+	assert_ok(store_effect_end(store, &dead, &gives_up));
 	last = begin();
 	second.id = dead.id;
 	hold_commit(EFFECTS, "UPDATE");

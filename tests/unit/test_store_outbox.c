@@ -51,8 +51,8 @@ begin_in(struct store *s, const char *topic)
 {
 	struct effect e;
 
-	assert_int_equal(next_in(s, topic, &e), RC_OK);
-	assert_int_equal(store_effect_begin(s, &e), RC_OK);
+	assert_ok(next_in(s, topic, &e));
+	assert_ok(store_effect_begin(s, &e));
 	return e;
 }
 
@@ -83,9 +83,7 @@ try_end(struct store *s, const struct effect *e, enum effect_state state,
 static void
 end(struct effect *e, enum effect_state state)
 {
-	assert_int_equal(
-	    try_end(store, e, state, state == EFFECT_PENDING ? HOUR : 0),
-	    RC_OK);
+	assert_ok(try_end(store, e, state, state == EFFECT_PENDING ? HOUR : 0));
 	effect_free(e);
 }
 
@@ -130,7 +128,7 @@ TOPICS_TEST(an_effect_is_due_at_once_and_has_its_key)
 	    store_effect_next(store, "mail", &e, &at), RC_NOTFOUND);
 	emit(&lease, "mail");
 	assert_true(nothing_is_due("sms"));
-	assert_int_equal(store_effect_next(store, "mail", &e, &at), RC_OK);
+	assert_ok(store_effect_next(store, "mail", &e, &at));
 	assert_true(at <= store_now(store) + SKEW);
 	assert_int_equal(e.key_id, lease.id);
 	assert_int_equal(e.attempts, 0);
@@ -154,7 +152,7 @@ TOPICS_TEST(a_try_counts_and_has_one_owner)
 	const struct effect *row;
 
 	emit(&lease, "mail");
-	assert_int_equal(next_in(store, "mail", &same), RC_OK);
+	assert_ok(next_in(store, "mail", &same));
 	e = begin("mail");
 	assert_int_equal(e.attempts, 1);
 	assert_true(nothing_is_due("mail"));
@@ -182,10 +180,10 @@ TOPICS_TEST(a_delivered_one_keeps_its_reference_and_no_payload)
 
 	emit(&lease, "mail");
 	e = begin("mail");
-	assert_int_equal(try_end(store, &e, EFFECT_PENDING, 0), RC_OK);
+	assert_ok(try_end(store, &e, EFFECT_PENDING, 0));
 	effect_free(&e);
 	e = begin("mail");
-	assert_int_equal(store_effect_end(store, &e, &how), RC_OK);
+	assert_ok(store_effect_end(store, &e, &how));
 	assert_non_null(row = row_of(e.id));
 	assert_int_equal(row->state, EFFECT_DELIVERED);
 	assert_int_equal(row->attempts, 2);
@@ -209,9 +207,9 @@ TOPICS_TEST(a_failed_try_is_put_off)
 
 	emit(&lease, "mail");
 	e = begin("mail");
-	assert_int_equal(try_end(store, &e, EFFECT_PENDING, HOUR), RC_OK);
+	assert_ok(try_end(store, &e, EFFECT_PENDING, HOUR));
 	assert_true(nothing_is_due("mail"));
-	assert_int_equal(store_effect_next(store, "mail", &again, &at), RC_OK);
+	assert_ok(store_effect_next(store, "mail", &again, &at));
 	assert_in_range(at - store_now(store), HOUR - 60000, HOUR + SKEW);
 	assert_int_equal(again.attempts, 1);
 	assert_string_equal(again.effect_key, e.effect_key);
@@ -243,14 +241,14 @@ TOPICS_TEST(an_end_names_its_try)
 	emit(&lease, "mail");
 	e = begin("mail");
 	assert_int_equal(try_end(other, &e, EFFECT_DELIVERED, 0), RC_LOST);
-	assert_int_equal(try_end(store, &e, EFFECT_PENDING, 0), RC_OK);
+	assert_ok(try_end(store, &e, EFFECT_PENDING, 0));
 	taken = begin_in(other, "mail");
 	assert_int_equal(taken.attempts, 2);
 	for (size_t i = 0; i < COUNT(states); i++) {
 		assert_int_equal(try_end(store, &e, states[i], 0), RC_LOST);
 		assert_int_equal(try_end(store, &taken, states[i], 0), RC_LOST);
 	}
-	assert_int_equal(try_end(other, &taken, EFFECT_PENDING, 0), RC_OK);
+	assert_ok(try_end(other, &taken, EFFECT_PENDING, 0));
 	assert_int_equal(try_end(other, &taken, EFFECT_PENDING, 0), RC_LOST);
 	/* Nor an earlier one of the same process. */
 	third = begin("mail");
@@ -270,7 +268,7 @@ payload_is(const struct effect *e, size_t n)
 	enum rc rc = RC_OK;
 	bool same;
 
-	assert_int_equal(store_effect_payload(store, e, &payload), RC_OK);
+	assert_ok(store_effect_payload(store, e, &payload));
 	if (payload == NULL)
 		return n == 0;
 	same = spool_length(payload) == n &&
@@ -296,8 +294,7 @@ TOPICS_TEST(payloads_of_all_sizes)
 		e = begin("mail");
 		if (!payload_is(&e, (size_t)lengths[i]))
 			fail_msg("%d bytes", lengths[i]);
-		assert_int_equal(
-		    try_end(store, &e, EFFECT_DELIVERED, 0), RC_OK);
+		assert_ok(try_end(store, &e, EFFECT_DELIVERED, 0));
 		/* It is gone: that is no empty one. */
 		assert_int_equal(
 		    store_effect_payload(store, &e, &payload), RC_CORRUPT);
@@ -416,7 +413,7 @@ listed(const struct store_effect_filter *filter)
 	enum rc rc;
 	int n = 0;
 
-	assert_int_equal(store_outbox_list(store, filter, &o), RC_OK);
+	assert_ok(store_outbox_list(store, filter, &o));
 	while ((rc = store_outbox_next(o, &row)) == RC_OK) {
 		assert_true(row.id > last);
 		last = row.id;
@@ -496,7 +493,7 @@ TOPICS_TEST(doctor_tells_of_the_outbox)
 	assert_int_equal(doctor_says("effects"), '+');
 	assert_int_equal(doctor_says("topics"), '+');
 	assert_int_equal(doctor_tells("topics", conf, NULL), '+');
-	assert_int_equal(store_topics(store, NULL, 0, topics, 1), RC_OK);
+	assert_ok(store_topics(store, NULL, 0, topics, 1));
 	assert_int_equal(doctor_says("topics"), '-');
 	assert_int_equal(doctor_tells("topics", conf, NULL), '+');
 	conf_unref(conf);
@@ -505,7 +502,7 @@ TOPICS_TEST(doctor_tells_of_the_outbox)
 	conf_unref(conf);
 	goes("mail", EFFECT_DEAD_LETTER);
 	assert_int_equal(doctor_says("outbox"), '-');
-	assert_int_equal(store_effect_retry(store, 2), RC_OK);
+	assert_ok(store_effect_retry(store, 2));
 	assert_int_equal(doctor_says("outbox"), '+');
 	save_effects();
 	for (size_t i = 0; i < (is_postgresql() ? 3 : COUNT(broken)); i++) {
@@ -568,7 +565,7 @@ walk_step(struct walk *w)
 		if (next_in(store, topic, &e) != RC_OK)
 			break;
 		assert_int_equal(pending_before(&e), 0);
-		assert_int_equal(store_effect_begin(store, &e), RC_OK);
+		assert_ok(store_effect_begin(store, &e));
 		i = (unsigned)key_index(w, &e);
 		assert_int_equal(w->tried[i].id, 0);
 		w->tried[i] = e;
@@ -577,10 +574,8 @@ walk_step(struct walk *w)
 	case 5:
 		if (w->tried[i].id == 0)
 			break;
-		assert_int_equal(
-		    try_end(store, &w->tried[i],
-			(enum effect_state)(1 + draw(w, 3)), draw(w, 2) * HOUR),
-		    RC_OK);
+		assert_ok(try_end(store, &w->tried[i],
+		    (enum effect_state)(1 + draw(w, 3)), draw(w, 2) * HOUR));
 		effect_free(&w->tried[i]);
 		break;
 	case 6:
@@ -611,7 +606,7 @@ walk_ends(struct walk *w)
 			    RC_OK)
 				continue;
 			assert_int_equal(pending_before(&e), 0);
-			assert_int_equal(store_effect_begin(store, &e), RC_OK);
+			assert_ok(store_effect_begin(store, &e));
 			end(&e, EFFECT_DELIVERED);
 			more = true;
 		}

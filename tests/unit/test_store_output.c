@@ -20,7 +20,7 @@ refuse(const struct store_lease *lease, enum record_state state,
 	o->refused.signal = signal;
 	o->refused.bytes = o->response.body;
 	o->refused.length = n;
-	assert_int_equal(finish(lease, o), RC_OK);
+	assert_ok(finish(lease, o));
 }
 
 /* Whether that is what is kept of the key. */
@@ -101,9 +101,8 @@ STORE_TEST(it_outlives_the_resolution_and_goes_with_the_key)
 	struct store_lease lease = reserve("k");
 
 	refuse(&lease, RECORD_UNKNOWN, 1, 0, 30);
-	assert_int_equal(resolve_with(lease.id, (struct store_tries){ 1, -1 },
-			     outcome(RECORD_COMPLETED)),
-	    RC_OK);
+	assert_ok(resolve_with(lease.id, (struct store_tries){ 1, -1 },
+	    outcome(RECORD_COMPLETED)));
 	assert_true(is_kept(lease.id, 1, 1, 0, 30));
 	forget_key(lease.id);
 	assert_int_equal(count_of(REFUSED), 0);
@@ -133,7 +132,7 @@ STORE_TEST(a_row_that_makes_no_sense_is_refused)
 		assert_int_equal(output_of(lease.id), RC_CORRUPT);
 		spoil_all(NULL, sound[0]);
 		spoil_all(NULL, sound[1]);
-		assert_int_equal(output_of(lease.id), RC_OK);
+		assert_ok(output_of(lease.id));
 	}
 }
 
@@ -145,9 +144,9 @@ STORE_TEST(what_was_written_to_stderr_is_kept)
 	struct store_outcome *o = outcome(RECORD_FAILED_RETRYABLE);
 	struct store_output got;
 
-	assert_int_equal(buf_adds(&o->errors, "no route\n"), RC_OK);
-	assert_int_equal(finish(&lease, o), RC_OK);
-	assert_int_equal(store_output(store, lease.id, &got), RC_OK);
+	assert_ok(buf_adds(&o->errors, "no route\n"));
+	assert_ok(finish(&lease, o));
+	assert_ok(store_output(store, lease.id, &got));
 	assert_false(got.refused);
 	assert_int_equal(got.attempt, 1);
 	assert_string_equal(got.errors.data, "no route\n");
@@ -156,9 +155,9 @@ STORE_TEST(what_was_written_to_stderr_is_kept)
 
 	lease = reserve("k");
 	o = outcome(RECORD_COMPLETED);
-	assert_int_equal(buf_adds(&o->errors, "paid\n"), RC_OK);
-	assert_int_equal(finish(&lease, o), RC_OK);
-	assert_int_equal(store_output(store, lease.id, &got), RC_OK);
+	assert_ok(buf_adds(&o->errors, "paid\n"));
+	assert_ok(finish(&lease, o));
+	assert_ok(store_output(store, lease.id, &got));
 	assert_string_equal(got.errors.data, "paid\n");
 	assert_int_equal(got.attempt, 2);
 	store_output_free(&got);

@@ -348,8 +348,7 @@ CASE(of_a_start_that_is_not_known_the_job_is_due_again)
 	give_request(&r, NULL, 0);
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		r.identity.key = rows[i].key;
-		assert_int_equal(
-		    store_accept(store, &r, 10, &ticket, &d, &found), RC_OK);
+		assert_ok(store_accept(store, &r, 10, &ticket, &d, &found));
 		job = next_job();
 		(void)control("net cut_at %s away", rows[i].at);
 		assert_int_equal(
@@ -359,7 +358,7 @@ CASE(of_a_start_that_is_not_known_the_job_is_due_again)
 		(void)control("net back");
 		await_state(rows[i].key, rows[i].state);
 		wait_for_keeper();
-		assert_int_equal(start_next(&r, &lease), RC_OK);
+		assert_ok(start_next(&r, &lease));
 		assert_int_equal(lease.attempt, rows[i].attempt);
 		settle(&lease, RECORD_COMPLETED);
 	}
@@ -466,9 +465,8 @@ assert_own_response(const struct store_lease *lease, const char *key)
 
 	assert_int_equal(decision_for(key), DECIDE_REPLAY);
 	response_init(&r);
-	assert_int_equal(
-	    store_answer(store, owner_of(lease->id), lease->id, &r, &body),
-	    RC_OK);
+	assert_ok(
+	    store_answer(store, owner_of(lease->id), lease->id, &r, &body));
 	assert_int_equal(r.status, 202);
 	assert_int_equal(r.body_len, 3);
 	assert_memory_equal(r.body, "own", 3);
@@ -489,8 +487,7 @@ CASE(a_response_of_the_handler_stands_when_its_attempt_ends)
 		lease = reserve_and_respond(key);
 		o = outcome(run_ends[i / COUNT(cuts)]);
 		(void)control("net cut_at %s", cuts[i % COUNT(cuts)]);
-		assert_int_equal(
-		    store_finish(store, &lease, HOUR, &o, &done), RC_OK);
+		assert_ok(store_finish(store, &lease, HOUR, &o, &done));
 		store_outcome_free(o);
 		assert_true(done.answered);
 		assert_true(done.expires_at > 0);
@@ -537,7 +534,7 @@ CASE(a_response_that_was_told_survives_a_crash_of_the_server)
 	lease = reserve_and_respond("k");
 	record = find("k");
 	assert_true(record.unconfirmed);
-	assert_int_equal(store_make_durable(store, &record), RC_OK);
+	assert_ok(store_make_durable(store, &record));
 	record_free(&record);
 	(void)control("server kill");
 	(void)control("server start");
@@ -604,7 +601,7 @@ find_in(struct store *s, const char *key)
 	struct store_reservation r = reservation(key);
 	struct record record;
 
-	assert_int_equal(store_find(s, &r.identity, &record), RC_OK);
+	assert_ok(store_find(s, &r.identity, &record));
 	assert_int_equal(record.state, RECORD_COMPLETED);
 	return record;
 }
@@ -649,11 +646,11 @@ CASE(an_answer_that_only_the_primary_has_is_not_told)
 	l = find_in(other, "l");
 	assert_int_equal(store_make_durable(other, &l), RC_IO);
 	/* the standby has this one */
-	assert_int_equal(store_make_durable(other, &first), RC_OK);
+	assert_ok(store_make_durable(other, &first));
 	stop_cancelling(thread);
 	(void)control("calm thaw");
 	(void)control("server caught-up calm");
-	assert_int_equal(store_make_durable(other, &l), RC_OK);
+	assert_ok(store_make_durable(other, &l));
 	store_close(other);
 	wait_for_keeper();
 	assert_int_equal(decision_for("l"), DECIDE_REPLAY);
@@ -701,11 +698,11 @@ CASE(an_open_transaction_makes_no_replay_of_another_key_a_write)
 	k = find_in(other, "k");
 	before = commits();
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(store_make_durable(other, &k), RC_OK);
+		assert_ok(store_make_durable(other, &k));
 	assert_int_equal(commits(), before);
 	raw("COMMIT");
 	first = find_in(other, "first");
-	assert_int_equal(store_make_durable(other, &first), RC_OK);
+	assert_ok(store_make_durable(other, &first));
 	assert_int_equal(commits(), before + 1);
 	store_close(other);
 	record_free(&first);
@@ -822,7 +819,7 @@ CASE(a_full_disk_takes_an_outcome_without_its_body)
 	agree();
 	refuse(PIECES, "53100");
 	give_body(o, 100000);
-	assert_int_equal(finish(&lease, o), RC_OK);
+	assert_ok(finish(&lease, o));
 	assert_int_equal(state_of("l"), RECORD_COMPLETED);
 	assert_false(answer_is(lease.id, 100000));
 	assert_int_equal(count_of(PIECES), 0);

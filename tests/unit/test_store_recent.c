@@ -19,7 +19,7 @@ within_limit(const char *key, unsigned max_active)
 	enum decision d;
 
 	r.max_active = max_active;
-	assert_int_equal(store_reserve(store, &r, &lease, &d, &found), RC_OK);
+	assert_ok(store_reserve(store, &r, &lease, &d, &found));
 	record_free(&found);
 	return d;
 }
@@ -31,8 +31,8 @@ running(void)
 	struct metrics_gauges g;
 	struct store_found found;
 
-	assert_int_equal(store_browse(store, &b, &found), RC_OK);
-	assert_int_equal(store_gauges(store, &g), RC_OK);
+	assert_ok(store_browse(store, &b, &found));
+	assert_ok(store_gauges(store, &g));
 	assert_int_equal(found.count, g.value[METRICS_KEYS_IN_PROGRESS]);
 	return (int)found.count;
 }
@@ -109,7 +109,7 @@ STORE_TEST(keys_expire_in_the_order_of_their_age)
 	set_value("k299", K_EXPIRES_AT, 7);
 	set_value("k1", K_EXPIRES_AT, 8);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(store_expire(store, 2, changes, &n), RC_OK);
+		assert_ok(store_expire(store, 2, changes, &n));
 		assert_int_equal(n, 2);
 		assert_string_equal(changes[0].key, i == 0 ? "first" : "k299");
 		assert_string_equal(changes[1].key, i == 0 ? "late" : "k1");
@@ -135,8 +135,8 @@ STORE_TEST(recent_keys_are_counted_with_the_others)
 
 	complete_many("k", MANY, HOUR);
 	while (!done)
-		assert_int_equal(store_tally(store, &done), RC_OK);
-	assert_int_equal(store_gauges(store, &g), RC_OK);
+		assert_ok(store_tally(store, &done));
+	assert_ok(store_gauges(store, &g));
 	assert_int_equal(g.value[METRICS_KEYS_COMPLETED], MANY);
 }
 
@@ -219,8 +219,7 @@ STORE_TEST(hidden_lease_is_recovered_when_it_is_met)
 	clear_value("k", K_LISTED);
 	assert_int_equal(sweep(store), 0);
 	assert_int_equal(doctor_says("rows"), '-');
-	assert_int_equal(
-	    store_recover_key(store, lease.id, DEAD_OWNER, &change, &n), RC_OK);
+	assert_ok(store_recover_key(store, lease.id, DEAD_OWNER, &change, &n));
 	assert_int_equal(n, 1);
 	store_changes_free(&change, n);
 	assert_int_equal(state_of("k"), RECORD_UNKNOWN);

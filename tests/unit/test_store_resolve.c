@@ -149,19 +149,15 @@ STORE_TEST(a_request_is_erased_with_the_outcome)
 		settle(&lease, RECORD_UNKNOWN);
 		assert_true(kept_is(lease.id, 70000));
 		if (i == 4)
-			assert_int_equal(
-			    resolve(&lease, tried(0), RECORD_DEAD_LETTER, 0),
-			    RC_OK);
+			assert_ok(
+			    resolve(&lease, tried(0), RECORD_DEAD_LETTER, 0));
 		if (i == 4) /* an operator may want to see it */
 			assert_true(kept_is(lease.id, 70000));
 		if (i == 2 || i == 4)
-			assert_int_equal(
-			    resolve(&lease, anyhow, RECORD_COMPLETED, 0),
-			    RC_OK);
+			assert_ok(resolve(&lease, anyhow, RECORD_COMPLETED, 0));
 		if (i == 3)
-			assert_int_equal(resolve(&lease, tried(0),
-					     RECORD_FAILED_RETRYABLE, 0),
-			    RC_OK);
+			assert_ok(resolve(
+			    &lease, tried(0), RECORD_FAILED_RETRYABLE, 0));
 		if (i == 5)
 			forget_key(lease.id);
 		if (i == 6) {
@@ -195,7 +191,7 @@ due_key(struct store *s, struct store_tries *tries)
 
 	if (rc == RC_NOTFOUND)
 		return "";
-	assert_int_equal(rc, RC_OK);
+	assert_ok(rc);
 	snprintf(key, sizeof(key), "%s", due.key);
 	if (tries != NULL)
 		*tries =
@@ -211,7 +207,7 @@ due_after(int64_t caller)
 	static char text[64];
 	struct record due;
 
-	assert_int_equal(store_due(store, caller, &due), RC_OK);
+	assert_ok(store_due(store, caller, &due));
 	snprintf(text, sizeof(text), "%" PRId64 "/%s", due.caller, due.key);
 	record_free(&due);
 	return text;
@@ -257,8 +253,8 @@ STORE_TEST(an_unknown_key_is_due_after_its_delay)
 	assert_int_equal(store_due(store, 0, &due), RC_NOTFOUND);
 	settle(&lease, RECORD_UNKNOWN);
 	assert_int_equal(store_due(store, 0, &due), RC_NOTFOUND);
-	assert_int_equal(store_list(store, &f, &c), RC_OK);
-	assert_int_equal(store_list_next(c, &row), RC_OK);
+	assert_ok(store_list(store, &f, &c));
+	assert_ok(store_list_next(c, &row));
 	assert_true(row.reconcile_after > store_now(store) + HOUR - 10000);
 	assert_true(row.reconcile_after < store_now(store) + HOUR + 10000);
 	record_free(&row);
@@ -266,7 +262,7 @@ STORE_TEST(an_unknown_key_is_due_after_its_delay)
 
 	set_value("k", K_RECONCILE_AFTER, 1);
 	spoil("k", K_RECOVERY_POINT, "'charged'");
-	assert_int_equal(store_due(store, 0, &due), RC_OK);
+	assert_ok(store_due(store, 0, &due));
 	assert_int_equal(due.id, lease.id);
 	assert_int_equal(due.attempt, 1);
 	assert_int_equal(due.reconcile_attempts, 0);
@@ -289,8 +285,7 @@ STORE_TEST(of_two_stores_one_claims)
 	make_due();
 	assert_string_equal(due_key(store, &here), "k");
 	assert_string_equal(due_key(other, &there), "k");
-	assert_int_equal(
-	    store_claim(other, lease.id, &there, true, HOUR), RC_OK);
+	assert_ok(store_claim(other, lease.id, &there, true, HOUR));
 	assert_int_equal(there.tries, 1);
 	assert_int_equal(
 	    store_claim(store, lease.id, &here, true, HOUR), RC_LOST);
@@ -300,7 +295,7 @@ STORE_TEST(of_two_stores_one_claims)
 	/* the attempt that was lost resolves nothing either */
 	resolves_nothing(&lease, here);
 	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
-	assert_int_equal(resolve(&lease, there, RECORD_COMPLETED, 0), RC_OK);
+	assert_ok(resolve(&lease, there, RECORD_COMPLETED, 0));
 	store_close(other);
 }
 
@@ -311,11 +306,9 @@ STORE_TEST(a_verdict_on_an_earlier_attempt_is_lost)
 
 	make_due();
 	assert_string_equal(due_key(store, &first), "k");
-	assert_int_equal(
-	    store_claim(store, lease.id, &first, true, HOUR), RC_OK);
+	assert_ok(store_claim(store, lease.id, &first, true, HOUR));
 	/* an operator releases it, it runs again, and is unknown again */
-	assert_int_equal(
-	    resolve(&lease, anyhow, RECORD_FAILED_RETRYABLE, 0), RC_OK);
+	assert_ok(resolve(&lease, anyhow, RECORD_FAILED_RETRYABLE, 0));
 	second = reserve_kept("k", 10);
 	resolves_nothing(&lease, first); /* while it runs */
 	settle(&second, RECORD_UNKNOWN);
@@ -330,8 +323,7 @@ STORE_TEST(a_verdict_on_an_earlier_attempt_is_lost)
 	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
 	assert_string_equal(due_key(store, &first), "k");
 	assert_int_equal(first.attempt, 2);
-	assert_int_equal(
-	    resolve(&lease, first, RECORD_FAILED_RETRYABLE, 0), RC_OK);
+	assert_ok(resolve(&lease, first, RECORD_FAILED_RETRYABLE, 0));
 }
 
 /* --- verdicts ----------------------------------------------------------- */
@@ -347,8 +339,7 @@ STORE_TEST(a_dead_letter_is_for_an_operator_alone)
 		key = record_state_name(states[i]);
 		lease = become_unknown(key);
 		make_due();
-		assert_int_equal(
-		    resolve(&lease, tried(0), RECORD_DEAD_LETTER, 0), RC_OK);
+		assert_ok(resolve(&lease, tried(0), RECORD_DEAD_LETTER, 0));
 		assert_int_equal(state_of(key), RECORD_DEAD_LETTER);
 		assert_int_equal(decision_for(key), DECIDE_UNKNOWN);
 		assert_string_equal(due_key(store, NULL), "");
@@ -356,8 +347,7 @@ STORE_TEST(a_dead_letter_is_for_an_operator_alone)
 		    resolve(&lease, tried(0), states[i], 0), RC_LOST);
 		assert_int_equal(
 		    resolve(&lease, tried(0), RECORD_DEAD_LETTER, 0), RC_LOST);
-		assert_int_equal(
-		    resolve(&lease, anyhow, states[i], 5000), RC_OK);
+		assert_ok(resolve(&lease, anyhow, states[i], 5000));
 		assert_int_equal(state_of(key), states[i]);
 	}
 }
@@ -375,9 +365,8 @@ STORE_TEST(a_resolved_key_is_as_if_it_had_settled_itself)
 		snprintf(key, sizeof(key), "%zu", lengths[i]);
 		lease = become_unknown(key);
 		generation = before;
-		assert_int_equal(
-		    resolve(&lease, anyhow, RECORD_COMPLETED, lengths[i]),
-		    RC_OK);
+		assert_ok(
+		    resolve(&lease, anyhow, RECORD_COMPLETED, lengths[i]));
 		store_wait(store, &generation, clock_mono() + 1000);
 		assert_true(generation > before);
 		assert_int_equal(decision_for(key), DECIDE_REPLAY);
@@ -386,8 +375,7 @@ STORE_TEST(a_resolved_key_is_as_if_it_had_settled_itself)
 		assert_retention(key, HOUR);
 	}
 	lease = become_unknown("released");
-	assert_int_equal(
-	    resolve(&lease, anyhow, RECORD_FAILED_RETRYABLE, 0), RC_OK);
+	assert_ok(resolve(&lease, anyhow, RECORD_FAILED_RETRYABLE, 0));
 	again = reserve("released");
 	assert_int_equal(again.attempt, 2);
 	assert_string_equal(again.downstream, lease.downstream);
@@ -417,8 +405,7 @@ STORE_TEST(any_key_but_a_running_one_is_forgotten)
 		assert_int_equal(
 		    store_forget(store, lease.id, RECORD_IN_PROGRESS), RC_LOST);
 		assert_int_equal(state_of("k"), states[i]);
-		assert_int_equal(
-		    store_forget(store, lease.id, states[i]), RC_OK);
+		assert_ok(store_forget(store, lease.id, states[i]));
 		assert_int_equal(state_of("k"), RECORD_NONE);
 		assert_int_equal(count_of(BODIES), 0);
 		assert_int_equal(count_of(REQUESTS), 0);
@@ -440,7 +427,7 @@ by_downstream(const char *uuid)
 	struct store_browse b = { .filter.downstream = uuid };
 	struct store_found found;
 
-	assert_int_equal(store_browse(store, &b, &found), RC_OK);
+	assert_ok(store_browse(store, &b, &found));
 	assert_true(found.n < 2 && found.all);
 	return found.n == 1 ? found.id[0] : 0;
 }
@@ -456,8 +443,7 @@ STORE_TEST(a_downstream_key_names_its_key)
 		lease[i] = reserve_kept(record_state_name(states[i]), 0);
 		if (states[i] == RECORD_DEAD_LETTER) {
 			settle(&lease[i], RECORD_UNKNOWN);
-			assert_int_equal(
-			    resolve(&lease[i], tried(0), states[i], 0), RC_OK);
+			assert_ok(resolve(&lease[i], tried(0), states[i], 0));
 		} else if (states[i] != RECORD_IN_PROGRESS)
 			settle(&lease[i], states[i]);
 	}
@@ -483,7 +469,7 @@ STORE_TEST(of_some_keys_those_that_may_be_are_forgotten)
 	keys[2].id = other.id;
 	keys[2].from = RECORD_COMPLETED;
 	keys[3].id = other.id + 1000;
-	assert_int_equal(store_forget_some(store, keys, 4), RC_OK);
+	assert_ok(store_forget_some(store, keys, 4));
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(keys[i].done, i == 1);
 	assert_int_equal(state_of("unknown"), RECORD_NONE);

@@ -79,9 +79,7 @@ resolve(const struct store_lease *lease, int tries, enum record_state to)
 	struct store_outcome *s = outcome(to);
 
 	snprintf(s->last_error, sizeof(s->last_error), "found out");
-	assert_int_equal(
-	    resolve_with(lease->id, (struct store_tries){ 1, tries }, s),
-	    RC_OK);
+	assert_ok(resolve_with(lease->id, (struct store_tries){ 1, tries }, s));
 }
 
 static enum rc
@@ -104,22 +102,22 @@ forget_each(void)
 {
 	struct store_lease lease;
 
-	assert_int_equal(accept_fails("p"), RC_OK);
-	assert_int_equal(forget("p"), RC_OK);
+	assert_ok(accept_fails("p"));
+	assert_ok(forget("p"));
 	put("c", RECORD_COMPLETED);
-	assert_int_equal(forget("c"), RC_OK);
+	assert_ok(forget("c"));
 	put("f", RECORD_FAILED_RETRYABLE);
-	assert_int_equal(forget("f"), RC_OK);
+	assert_ok(forget("f"));
 	put("u", RECORD_UNKNOWN);
-	assert_int_equal(forget("u"), RC_OK);
+	assert_ok(forget("u"));
 	lease = put("d", RECORD_UNKNOWN);
 	resolve(&lease, 0, RECORD_DEAD_LETTER);
-	assert_int_equal(forget("d"), RC_OK);
+	assert_ok(forget("d"));
 	put("e", RECORD_COMPLETED);
 	leave_marker(NULL, INT64_C(1000000000000));
-	assert_int_equal(reap(), RC_OK);
+	assert_ok(reap());
 	assert_int_equal(state_of("e"), RECORD_EXPIRED);
-	assert_int_equal(forget("e"), RC_OK);
+	assert_ok(forget("e"));
 }
 
 static void
@@ -144,16 +142,16 @@ work_off_each(void)
 	struct store_outcome *s;
 	struct record old;
 
-	assert_int_equal(accept_fails("job"), RC_OK);
-	assert_int_equal(start_fails(), RC_OK);
+	assert_ok(accept_fails("job"));
+	assert_ok(start_fails());
 	assert_int_equal(state_of("job"), RECORD_IN_PROGRESS);
-	assert_int_equal(accept_fails("old"), RC_OK);
+	assert_ok(accept_fails("old"));
 	pass_retention("old");
-	assert_int_equal(store_job_abandoned(store, &old), RC_OK);
+	assert_ok(store_job_abandoned(store, &old));
 	s = store_outcome_new(store);
 	s->state = RECORD_COMPLETED;
 	s->response.status = 408;
-	assert_int_equal(abandon(old.id, s), RC_OK);
+	assert_ok(abandon(old.id, s));
 	record_free(&old);
 }
 
@@ -163,12 +161,12 @@ age_each(void)
 	put("c", RECORD_COMPLETED);
 	put("f", RECORD_FAILED_RETRYABLE);
 	leave_marker(NULL, INT64_C(1000000000000));
-	assert_int_equal(reap(), RC_OK);
+	assert_ok(reap());
 	assert_int_equal(state_of("f"), RECORD_EXPIRED);
 	leave_marker(NULL, 0);
 	put("c2", RECORD_COMPLETED);
 	put("f2", RECORD_FAILED_RETRYABLE);
-	assert_int_equal(reap(), RC_OK);
+	assert_ok(reap());
 	assert_int_equal(count_with(K_EXPIRES_AT), 0);
 }
 
@@ -219,7 +217,7 @@ CASE(a_change_that_the_table_does_not_allow_is_not_made)
 	assert_int_equal(state_of("job"), RECORD_NONE);
 
 	deny(RECORD_PENDING, RECORD_IN_PROGRESS);
-	assert_int_equal(accept_fails("job"), RC_OK);
+	assert_ok(accept_fails("job"));
 	assert_int_equal(start_fails(), RC_INVALID);
 	assert_int_equal(state_of("job"), RECORD_PENDING);
 

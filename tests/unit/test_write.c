@@ -29,7 +29,7 @@ topic_run(struct write *w, struct db *db, int64_t now)
 	(void)now;
 	snprintf(name, sizeof(name), "%s%d", t->topic, t->runs++);
 	db_bindf(s, "s", name);
-	assert_int_equal(db_step_done(s), RC_OK);
+	assert_ok(db_step_done(s));
 	return t->rc;
 }
 
@@ -83,9 +83,9 @@ STORE_TEST(lost_after_a_change_it_leaves_nothing_nor_hurts_others)
 	};
 
 	run_together(t, COUNT(t));
-	assert_int_equal(t[0].done, RC_OK);
+	assert_ok(t[0].done);
 	assert_int_equal(t[1].done, RC_LOST);
-	assert_int_equal(t[2].done, RC_OK);
+	assert_ok(t[2].done);
 	assert_int_equal(topics_like("lost%"), 0);
 	assert_int_equal(topics_like("first%"), 1);
 	assert_int_equal(topics_like("last%"), 1);
@@ -101,7 +101,7 @@ STORE_TEST(failed_it_leaves_nothing_nor_hurts_others)
 
 	run_together(t, COUNT(t));
 	assert_int_equal(t[0].done, RC_INVALID);
-	assert_int_equal(t[1].done, RC_OK);
+	assert_ok(t[1].done);
 	assert_int_equal(topics_like("failed%"), 0);
 	assert_int_equal(topics_like("other%"), 1);
 }
