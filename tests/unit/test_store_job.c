@@ -9,6 +9,7 @@
 
 #include "metrics.h"
 #include "store_fixture.h"
+#include "store_lost.h"
 
 #define QUEUE 1000
 #define BODY  100 /* the length of each request's */
@@ -572,42 +573,24 @@ STORE_TEST(all_waiters_are_woken)
 /* --- workers that are lost ----------------------------------------------- */
 
 /* A process that accepts k and takes it up, after so many attempts that were
- * lost before, and is killed. */
+ * lost before, is killed. */
 static int64_t
-lose_worker(enum conf_on_crash on_crash, int attempts)
+lose_worker(int attempts)
 {
-	struct store_attempt at = { .fd = -1 };
 	struct store_reservation r;
-	struct store_lease lease;
-	int out[2];
-	pid_t pid;
+	struct lost lost;
 
-	assert_int_equal(pipe(out), 0);
-	assert_int_not_equal(pid = fork(), -1);
-	if (pid == 0) {
-		be_child();
-		store = open_store();
+	if (lost_fork(&lost, false)) {
 		accept_job("k");
-		r = reservation("k");
-		r.on_crash = on_crash;
-		if (on_crash == CONF_CRASH_RESUME) {
-			assert_ok(store_attempt_lock(store, &at));
-			r.attempt = &at;
-		}
-		assert_ok(start_next(&r, &lease));
+		r = lost_resumable(&lost, "k");
+		assert_ok(start_next(&r, &lost.lease));
 		add_to("k", K_ATTEMPT, attempts);
-		(void)!write(out[1], &lease.id, sizeof(lease.id));
-		for (;;)
-			pause();
+		lost_stay(&lost);
 	}
-	assert_int_equal(
-	    read(out[0], &lease.id, sizeof(lease.id)), sizeof(lease.id));
-	close(out[0]);
-	close(out[1]);
-	kill_and_wait(pid);
+	kill_and_wait(lost.owner);
 	store = open_store();
 	assert_int_equal(sweep(store), 1);
-	return lease.id;
+	return lost.lease.id;
 }
 
 DIR_TEST(lost_a_job_that_may_be_resumed_is_queued_again)
@@ -620,7 +603,7 @@ DIR_TEST(lost_a_job_that_may_be_resumed_is_queued_again)
 	int64_t id, wait;
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		id = lose_worker(CONF_CRASH_RESUME, rows[i].attempts);
+		id = lose_worker(rows[i].attempts);
 		assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
 		assert_true(request_is_kept(id));
 		if (rows[i].most == 0)
@@ -644,7 +627,7 @@ DIR_TEST(lost_a_job_that_may_be_resumed_is_queued_again)
 
 DIR_TEST(lost_too_often_a_job_waits_for_a_request)
 {
-	(void)lose_worker(CONF_CRASH_RESUME, DECIDE_REQUEUE_MAX - 1);
+	(void)lose_worker(DECIDE_REQUEUE_MAX - 1);
 	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
 	assert_int_equal(count_with(K_QUEUED_AT), 0);
 	assert_retention("k", HOUR);

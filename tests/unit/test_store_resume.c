@@ -9,101 +9,28 @@
 #include <fcntl.h>
 
 #include "store_fixture.h"
+#include "store_lost.h"
 #include "store_ops.h"
 
 /* --- attempts ----------------------------------------------------------- */
 
-static struct store_reservation
-resumable(const char *key, const struct store_attempt *at)
+/* Of a process with a lease, and with an heir or none. */
+static struct lost
+start_family(const char *key, bool heir)
 {
-	struct store_reservation r = reservation(key);
-
-	r.on_crash = CONF_CRASH_RESUME;
-	r.attempt = at;
-	return r;
-}
-
-/* A process with a lease, and one that it left its attempt's lock to. */
-struct family {
-	pid_t owner;
-	int hold; /* the heir ends when it is closed; -1: there is none */
-	struct store_lease lease;
-	struct store_attempt attempt;
-};
-
-/* Has nothing but the lock and the end of a pipe, and then says so. */
-static void
-be_heir(const struct family *family, int hold, int out)
-{
-	int fd[3] = { family->attempt.fd, hold, out }, i;
-	char c;
-
-	for (i = 0; i < 3; i++)
-		if ((fd[i] = fcntl(fd[i], F_DUPFD, 100)) == -1)
-			_exit(1);
-	for (i = 0; i < 3; i++)
-		if (dup2(fd[i], 3 + i) == -1)
-			_exit(1);
-	close_range(6, ~0U, 0);
-	if (write(5, family, sizeof(*family)) != sizeof(*family))
-		_exit(1);
-	close(5);
-	(void)!read(4, &c, 1);
-	_exit(0);
-}
-
-static void
-be_owner(const char *key, int64_t lease, const int *hold, int out)
-{
-	struct family family;
 	struct store_reservation r;
+	struct lost lost;
 
-	memset(&family, 0, sizeof(family));
-	be_child();
-	if (hold[1] != -1)
-		close(hold[1]);
-	store = open_store();
-	assert_ok(store_attempt_lock(store, &family.attempt));
-	r = resumable(key, &family.attempt);
-	r.lease = lease;
-	r.reconcile_delay = 1;
-	give_request(&r, NULL, 0);
-	family.lease = reserve_as(&r);
-	assert_ok(store_attempt_begin(
-	    &family.attempt, family.lease.token, family.lease.id));
-	if (hold[0] != -1 && fork() == 0)
-		be_heir(&family, hold[0], out);
-	if (hold[0] == -1 &&
-	    write(out, &family, sizeof(family)) != sizeof(family))
-		_exit(1);
-	for (;;)
-		pause();
-}
-
-/* No store is open here while it is forked: SQLite does not survive that. */
-static struct family
-start_family(const char *key, int64_t lease, bool heir)
-{
-	int out[2], hold[2] = { -1, -1 };
-	struct family family;
-	pid_t pid;
-
-	assert_null(store);
-	assert_int_equal(pipe(out), 0);
-	if (heir)
-		assert_int_equal(pipe2(hold, O_CLOEXEC), 0);
-	pid = fork();
-	assert_int_not_equal(pid, -1);
-	if (pid == 0)
-		be_owner(key, lease, hold, out[1]);
-	close(out[1]);
-	assert_int_equal(read(out[0], &family, sizeof(family)), sizeof(family));
-	close(out[0]);
-	if (heir)
-		close(hold[0]);
-	family.owner = pid;
-	family.hold = hold[1];
-	return family;
+	if (lost_fork(&lost, heir)) {
+		r = lost_resumable(&lost, key);
+		r.reconcile_delay = 1;
+		give_request(&r, NULL, 0);
+		lost.lease = reserve_as(&r);
+		assert_ok(store_attempt_begin(
+		    &lost.attempt, lost.lease.token, lost.lease.id));
+		lost_stay(&lost);
+	}
+	return lost;
 }
 
 static void
@@ -115,7 +42,7 @@ attempt_file(char *name, size_t size, const struct store_attempt *at)
 
 /* Waits until the kernel has dropped its lock. */
 static void
-end_heir(struct family *family)
+end_heir(struct lost *family)
 {
 	struct flock lock;
 	char name[440];
@@ -135,9 +62,8 @@ end_heir(struct family *family)
 
 DIR_TEST(its_tree_gone_a_key_is_released)
 {
-	struct family family = start_family("k", 60000, false);
+	struct lost family = start_family("k", false), next;
 	struct store_lease second;
-	struct store_attempt at;
 	struct store_reservation r;
 
 	store = open_store();
@@ -154,22 +80,21 @@ DIR_TEST(its_tree_gone_a_key_is_released)
 	assert_int_equal(
 	    finish(&family.lease, outcome(RECORD_COMPLETED)), RC_LOST);
 
-	assert_ok(store_attempt_lock(store, &at));
-	r = resumable("k", &at);
+	r = lost_resumable(&next, "k");
 	second = reserve_as(&r);
 	assert_int_equal(second.id, family.lease.id);
 	assert_int_equal(second.attempt, 2);
 	assert_string_equal(second.downstream, family.lease.downstream);
 	assert_string_equal(second.recovery_point, "charged");
 	assert_string_not_equal(second.token, family.lease.token);
-	assert_int_not_equal(at.lock, family.attempt.lock);
-	close(at.fd);
+	assert_int_not_equal(next.attempt.lock, family.attempt.lock);
+	close(next.attempt.fd);
 }
 
 DIR_TEST(a_held_key_does_not_hold_up_others)
 {
-	struct family held = start_family("held", 60000, true);
-	struct family free_one = start_family("free", 60000, false);
+	struct lost held = start_family("held", true);
+	struct lost free_one = start_family("free", false);
 
 	kill_and_wait(held.owner);
 	kill_and_wait(free_one.owner);
@@ -196,12 +121,12 @@ DIR_TEST(by_another_lock_file_nothing_is_released)
 		{ K_ATTEMPT_LOCK, "-1" },
 	};
 	char lock[420], other[420];
-	struct family family;
+	struct lost family;
 
 	snprintf(lock, sizeof(lock), "%s-lock", local_files());
 	snprintf(other, sizeof(other), "%s-other", local_files());
 	for (size_t i = 0; i < COUNT(breaks); i++) {
-		family = start_family("k", 60000, false);
+		family = start_family("k", false);
 		kill_and_wait(family.owner);
 		if (breaks[i].value == NULL) /* its inode stays taken */
 			assert_int_equal(rename(lock, other), 0);
@@ -246,29 +171,28 @@ STORE_TEST(an_attempt_is_gone_when_no_process_holds_its_lock)
 
 STORE_TEST(only_a_key_that_may_be_resumed_has_a_lock)
 {
-	struct store_reservation r;
-	struct store_attempt at;
+	struct lost one;
+	struct store_reservation r = lost_resumable(&one, "k");
 	struct store_lease lease;
 	struct record found;
 	enum decision d;
 
-	assert_ok(store_attempt_lock(store, &at));
-	r = resumable("k", NULL);
+	r.attempt = NULL;
 	assert_int_equal(
 	    store_reserve(store, &r, &lease, &d, &found), RC_INVALID);
-	r = resumable("k", &at);
+	r.attempt = &one.attempt;
 	r.on_crash = CONF_CRASH_UNKNOWN;
 	assert_int_equal(
 	    store_reserve(store, &r, &lease, &d, &found), RC_INVALID);
 	assert_int_equal(state_of("k"), RECORD_NONE);
 	/* settled, the key has none any more */
-	r = resumable("k", &at);
+	r.on_crash = CONF_CRASH_RESUME;
 	lease = reserve_as(&r);
-	assert_int_equal(value_of(NULL, K_ATTEMPT_LOCK), at.lock);
+	assert_int_equal(value_of(NULL, K_ATTEMPT_LOCK), one.attempt.lock);
 	settle(&lease, RECORD_FAILED_RETRYABLE);
 	assert_int_equal(count_with(K_ATTEMPT_LOCK), 0);
 	assert_int_equal(count_with(K_LOCK_FILE), 0);
-	close(at.fd);
+	close(one.attempt.fd);
 }
 
 /* --- markers ------------------------------------------------------------ */
@@ -334,23 +258,6 @@ STORE_TEST(past_its_retention_a_marked_key_is_gone)
 		assert_string_not_equal(second.downstream, first.downstream);
 		settle(&second, RECORD_UNKNOWN);
 	}
-}
-
-STORE_TEST(a_marker_stays_for_its_own_retention)
-{
-	struct store_reservation r = marked("k", HOUR);
-	int64_t end;
-
-	over(&r, RECORD_COMPLETED);
-	end = value_of(NULL, K_EXPIRES_AT);
-	/* reaped late, it ends no later */
-	add_to(NULL, K_EXPIRES_AT, -60000);
-	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
-	assert_int_equal(value_of(NULL, K_EXPIRES_AT), end - 60000 + HOUR);
-	add_to(NULL, K_EXPIRES_AT, -3600001);
-	assert_int_equal(expire(STORE_EXPIRE_MAX), 1);
-	assert_int_equal(changed.to, RECORD_NONE);
-	assert_int_equal(state_of("k"), RECORD_NONE);
 }
 
 /* --- bounds ------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 
 #include "../power/vfs.h"
 #include "store_fixture.h"
+#include "store_lost.h"
 #include "say.h"
 
 static sqlite3 *handler;
@@ -225,66 +226,24 @@ CASE(the_longest_head_comes_back)
 
 /* --- a process that is gone ---------------------------------------------- */
 
-struct lost {
-	struct store_lease lease;
-	int64_t lock, file;
-};
-
 /* A process that takes a lease for that key, says OWN if it answers, and is
- * killed.  No store is open here while it is forked. */
+ * killed. */
 static struct lost
-lose(const char *key, enum conf_on_crash on_crash, bool answers, int *heir)
+lose(const char *key, enum conf_on_crash on_crash, bool answers, bool heir)
 {
-	struct store_attempt at = { .fd = -1 };
-	struct store_reservation r;
+	struct store_reservation r = reservation(key);
 	struct lost lost;
-	int out[2], hold[2];
-	pid_t pid;
-	char c;
 
-	assert_int_equal(pipe(out), 0);
-	assert_int_equal(pipe(hold), 0);
-	assert_int_not_equal(pid = fork(), -1);
-	if (pid == 0) {
-		be_child();
-		close(hold[1]);
-		store = open_store();
+	if (lost_fork(&lost, heir)) {
 		handler = handler_open();
-		r = reservation(key);
-		r.on_crash = on_crash;
-		if (on_crash == CONF_CRASH_RESUME) {
-			assert_ok(store_attempt_lock(store, &at));
-			r.attempt = &at;
-		}
+		if (on_crash == CONF_CRASH_RESUME)
+			r = lost_resumable(&lost, key);
 		lost.lease = reserve_as(&r);
 		if (answers)
 			say(handler, &lost.lease, OWN);
-		lost.lock = at.lock;
-		lost.file = at.file;
-		if (heir != NULL && fork() == 0) {
-			/* with nothing but the lock */
-			if (dup2(at.fd, 100) == -1 || dup2(hold[0], 101) == -1)
-				_exit(1);
-			(void)!write(out[1], &lost, sizeof(lost));
-			close_range(0, 99, 0);
-			close_range(102, ~0U, 0);
-			(void)!read(101, &c, 1);
-			_exit(0);
-		}
-		if (heir == NULL)
-			(void)!write(out[1], &lost, sizeof(lost));
-		for (;;)
-			pause();
+		lost_stay(&lost);
 	}
-	close(out[1]);
-	close(hold[0]);
-	assert_int_equal(read(out[0], &lost, sizeof(lost)), sizeof(lost));
-	close(out[0]);
-	kill_and_wait(pid);
-	if (heir != NULL)
-		*heir = hold[1];
-	else
-		close(hold[1]);
+	kill_and_wait(lost.owner);
 	return lost;
 }
 
@@ -295,11 +254,10 @@ FORKING(of_a_dead_process_an_own_answer_is_sealed)
 	static const enum conf_on_crash fates[] = { CONF_CRASH_UNKNOWN,
 		CONF_CRASH_RESUME, CONF_CRASH_RESUME };
 	struct lost lost;
-	int heir;
 
 	for (size_t i = 0; i < COUNT(fates); i++) {
 		/* what it left behind does not hold that up */
-		lost = lose("k", fates[i], true, i == 2 ? &heir : NULL);
+		lost = lose("k", fates[i], true, i == 2);
 		store = open_store();
 		assert_int_equal(leases(), i == 0 ? 3 : 5);
 		assert_int_equal(recover_in(store, 1), 1);
@@ -315,7 +273,7 @@ FORKING(of_a_dead_process_an_own_answer_is_sealed)
 		assert_int_equal(
 		    finish(&lost.lease, outcome(RECORD_COMPLETED)), RC_LOST);
 		if (i == 2)
-			close(heir);
+			close(lost.hold);
 		store_close(store);
 		store = NULL;
 		empty_dir();
@@ -398,14 +356,13 @@ FORKING(swept_an_attempt_can_say_nothing_more)
 {
 	static const enum conf_on_crash fates[] = { CONF_CRASH_UNKNOWN,
 		CONF_CRASH_RESUME };
-	struct store_attempt at;
 	struct store_reservation r;
 	struct store_lease next;
 	struct lost lost;
 
 	for (size_t i = 0; i < COUNT(fates); i++)
 		for (size_t j = 0; j < 2; j++) {
-			lost = lose("k", fates[i], j == 1, NULL);
+			lost = lose("k", fates[i], j == 1, false);
 			store = open_store();
 			handler = handler_open();
 			say(handler, &lost.lease, words[0]); /* not yet */
@@ -414,10 +371,7 @@ FORKING(swept_an_attempt_can_say_nothing_more)
 				refuses(handler, token_of(&lost.lease),
 				    words[k], "lease lost");
 			if (fates[i] == CONF_CRASH_RESUME && j == 0) {
-				r = reservation("k");
-				r.on_crash = fates[i];
-				assert_ok(store_attempt_lock(store, &at));
-				r.attempt = &at;
+				r = lost_resumable(&lost, "k");
 				next = reserve_as(&r);
 				assert_string_equal(
 				    next.recovery_point, "late");
@@ -425,7 +379,7 @@ FORKING(swept_an_attempt_can_say_nothing_more)
 					refuses(handler, token_of(&lost.lease),
 					    words[k], "lease lost");
 				say(handler, &next, words[2]);
-				close(at.fd);
+				close(lost.attempt.fd);
 			}
 			sqlite3_close(handler);
 			handler = NULL;
