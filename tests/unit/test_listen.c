@@ -225,27 +225,6 @@ TEST(names_that_name_no_socket)
 	}
 }
 
-TEST(tcp_on_a_named_address)
-{
-	struct conf conf = conf_for("tcp:127.0.0.1:0");
-	struct sockaddr_in addr;
-	socklen_t len = sizeof(addr);
-	char name[64];
-	int peer;
-
-	opened(&conf);
-	assert_null(path);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
-	assert_int_equal(addr.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
-	peer = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(connect(peer, (struct sockaddr *)&addr, len), 0);
-	close(peer);
-
-	snprintf(name, sizeof(name), "tcp:127.0.0.1:%u", ntohs(addr.sin_port));
-	conf = conf_for(name);
-	refused(&conf, "test.conf:7: tcp:127.0.0.1:", "already in use");
-}
-
 TEST(allow_peers_needs_a_unix_socket)
 {
 	char *peer[] = { (char[]){ "root" }, NULL };
@@ -353,15 +332,6 @@ CHILD(fd_0)
 	MUST(null.st_rdev == zero.st_rdev);
 }
 
-CHILD(systemd)
-{
-	socket_at(3, true);
-	set_listen_env("1", getpid());
-	setenv("LISTEN_FDNAMES", "oncewrap.socket", 1);
-	must_open(NULL, 3);
-	MUST(getenv("LISTEN_FDNAMES") == NULL);
-}
-
 CHILD(systemd_many)
 {
 	static const char *const bad[] = { "2", "x", "-1", "1x",
@@ -375,35 +345,6 @@ CHILD(systemd_many)
 	socket_at(3, false);
 	set_listen_env("1", getpid());
 	must_fail(NULL, "LISTEN_FDS: not a listening socket");
-}
-
-CHILD(systemd_of_another)
-{
-	struct conf conf = conf_for(NULL);
-
-	socket_at(3, true);
-	socket_at(0, true);
-	set_listen_env("1", getppid());
-	MUST(listen_open(&conf, &path, &err) > 3); /* descriptor 0, moved */
-	socket_at(0, true);
-	set_listen_env("0", getpid());
-	MUST(listen_open(&conf, &path, &err) > 3);
-}
-
-CHILD(socket_named_and_systemd)
-{
-	socket_at(3, true);
-	socket_at(9, true);
-	set_listen_env("1", getpid());
-	must_open("fd:9", 9);
-}
-
-/* The unit of examples/ does both. */
-CHILD(socket_named_is_the_one_of_systemd)
-{
-	socket_at(3, true);
-	set_listen_env("1", getpid());
-	must_open("fd:3", 3);
 }
 
 CHILD(systemd_says_too_much)
