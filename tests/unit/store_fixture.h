@@ -242,7 +242,6 @@ teardown(void **state)
 
 #define STORE_TEST(name)  TEST_WITH(name, setup, teardown)
 #define DIR_TEST(name)    TEST_WITH(name, setup_dir, teardown)
-#define SYNCED_TEST(name) TEST_WITH(name, setup_synced, teardown)
 #define TOPICS_TEST(name) TEST_WITH(name, setup_topics, teardown)
 
 #include "store_sql.h"

@@ -173,7 +173,6 @@ count_effects(enum effect_state state)
 	X(K_KEPT, KEYS, "kept")                           \
 	X(K_KEY, KEYS, "key")                             \
 	X(K_KIND, KEYS, "kind")                           \
-	X(K_LAST_ERROR, KEYS, "last_error")               \
 	X(K_LISTED, KEYS, "listed")                       \
 	X(K_LOCKED_UNTIL, KEYS, "locked_until")           \
 	X(K_LOCK_FILE, KEYS, "lock_file")                 \
@@ -210,9 +209,7 @@ count_effects(enum effect_state state)
 	X(M_LAST_ID, META, "last_id")                     \
 	X(M_LOSSES, META, "losses")                       \
 	X(M_RECENT, META, "recent")                       \
-	X(C_BOOT, CLOCK, "boot_id")                       \
-	X(C_LAST, CLOCK, "last")                          \
-	X(C_SHIFT, CLOCK, "shift")
+	X(C_LAST, CLOCK, "last")
 
 #define COLUMN_ENUMERATOR(column, rows, name) column,
 enum column { NO_COLUMN, COLUMNS(COLUMN_ENUMERATOR) };

@@ -47,9 +47,8 @@ configure(const char *text)
 	conf_unref(old);
 }
 
-#define MAIL   "[effect mail]\nprogram = /bin/true\n"
-#define SMS    "[effect sms]\nprogram = /bin/true\n"
-#define BROKEN "[effect mail]\nprogram = /bin/false\nattempts = 2\n"
+#define MAIL "[effect mail]\nprogram = /bin/true\n"
+#define SMS  "[effect sms]\nprogram = /bin/true\n"
 
 /* A handler of a key of its own puts one there. */
 static void

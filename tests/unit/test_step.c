@@ -540,9 +540,18 @@ TEST(an_accepted_key_waits_for_a_worker)
 	assert_true(s.work && record_is_sound(&r));
 
 	sample(RECORD_FAILED_RETRYABLE);
+	memcpy(r.resource, TOKEN, sizeof(r.resource));
 	assert_ok(accept_it());
 	assert_int_equal(r.state, RECORD_FAILED_RETRYABLE);
 	assert_true(r.accepted && r.queued);
+	assert_string_equal(r.resource, TOKEN);
+	assert_int_equal(r.expires_at, NOW + 5000); /* it begins anew */
+	assert_int_equal(s.request, STEP_SET);
+
+	/* Accepted once more, it keeps its place. */
+	r.queued_at = NOW - 1;
+	assert_ok(accept_it());
+	assert_int_equal(r.queued_at, NOW - 1);
 
 	sample(RECORD_UNKNOWN);
 	assert_int_equal(accept_it(), RC_INVALID);

@@ -407,23 +407,6 @@ STORE_TEST(what_reaping_frees_is_used_again)
 
 /* --- time --------------------------------------------------------------- */
 
-STORE_TEST(store_time_goes_on_over_a_reboot)
-{
-	int64_t before;
-
-	before = store_now(store);
-	assert_true(before > 0);
-	store_close(store);
-	/* closed at `last`, on a boot of another name */
-	spoil(NULL, C_BOOT, "'an earlier one'");
-	add_to(NULL, C_SHIFT, 123456789);
-	add_to(NULL, C_LAST, 1000000);
-	store = open_store();
-	assert_true(store_now(store) >= before + 1000000);
-	assert_true(store_now(store) < before + 1000000 + 60000);
-	assert_string_not_equal(text_of(NULL, C_BOOT), "an earlier one");
-}
-
 STORE_TEST(store_time_is_the_same_for_all)
 {
 	struct store *other = open_store();
@@ -611,48 +594,6 @@ STORE_TEST(lists_are_filtered)
 		if (strcmp(keys, rows[i].keys) != 0)
 			fail_msg("%s: %s", rows[i].name, keys);
 	}
-}
-
-STORE_TEST(a_row_tells_all_of_a_key)
-{
-	struct store_lease lease = reserve("k");
-	struct store_outcome *s = outcome(RECORD_FAILED_RETRYABLE);
-	struct store_filter f = { .key = "k" };
-	struct store_cursor *c;
-	struct record row;
-
-	assert_ok(store_list(store, &f, &c));
-	assert_ok(store_list_next(c, &row));
-	assert_int_equal(row.state, RECORD_IN_PROGRESS);
-	assert_true(row.locked_until > store_now(store) + 50000);
-	assert_true(row.locked_until < store_now(store) + 61000);
-	assert_int_equal(row.expires_at, 0);
-	assert_null(row.last_error);
-	record_free(&row);
-	store_list_free(c);
-
-	snprintf(s->last_error, sizeof(s->last_error), "exit status 75");
-	assert_ok(finish(&lease, s));
-	assert_ok(store_list(store, &f, &c));
-	assert_ok(store_list_next(c, &row));
-	assert_int_equal(row.id, lease.id);
-	assert_string_equal(row.scope, "alice");
-	assert_string_equal(row.path, "/payments");
-	assert_string_equal(row.key, "k");
-	assert_string_equal(row.recovery_point, "started");
-	assert_string_equal(row.last_error, "exit status 75");
-	assert_string_equal(row.downstream, lease.downstream);
-	assert_int_equal(row.state, RECORD_FAILED_RETRYABLE);
-	assert_int_equal(row.attempt, 1);
-	assert_int_equal(row.status, 0);
-	assert_int_equal(row.locked_until, 0);
-	assert_true(row.expires_at > store_now(store) + HOUR - 10000);
-	assert_true(row.created_at <= row.updated_at);
-	assert_int_equal(row.reconcile_after, 0);
-	record_free(&row);
-	assert_int_equal(store_list_next(c, &row), RC_NOTFOUND);
-	assert_int_equal(store_list_next(c, &row), RC_NOTFOUND);
-	store_list_free(c);
 }
 
 STORE_TEST(long_lists_come_in_pages)

@@ -114,20 +114,6 @@ STORE_TEST(only_keys_in_progress_count)
 	assert_within("ann", "last", 1, DECIDE_RUN);
 }
 
-STORE_TEST(nothing_above_the_limit_is_accepted)
-{
-	struct store_reservation r = limited("alice", "job", 1);
-
-	give_request(&r, NULL, 0);
-	assert_within("alice", "a", 0, DECIDE_RUN);
-	assert_int_equal(accept_it(&r), DECIDE_CROWDED);
-	assert_int_equal(count_of(REQUESTS), 0);
-	r.max_active = 2;
-	assert_int_equal(accept_it(&r), DECIDE_RUN);
-	/* It waits, and is not in progress. */
-	assert_within("alice", "b", 2, DECIDE_RUN);
-}
-
 STORE_TEST(new_key_of_a_caller_with_many_open_outcomes_does_not_run)
 {
 	struct store_reservation r = reservation("new");
@@ -165,31 +151,6 @@ kept(void)
 
 	assert_int_equal(n, bytes_of_requests());
 	return n;
-}
-
-STORE_TEST(request_above_max_kept_is_not_begun)
-{
-	struct store_reservation r = kept_within("a", 50);
-	struct store_lease lease = reserve_as(&r);
-
-	assert_int_equal(kept(), 24);
-	/* Of another caller: one alone may fill half. */
-	r.identity.key = "b";
-	assert_int_equal(try_new(&r), DECIDE_NO_ROOM);
-	r.caller += INT64_C(1) << CALLER_ROUTE_BITS;
-	assert_int_equal(accept_it(&r), DECIDE_RUN);
-	assert_int_equal(kept(), 48);
-	r.identity.key = "c";
-	r.caller += INT64_C(1) << CALLER_ROUTE_BITS;
-	assert_int_equal(try_new(&r), DECIDE_NO_ROOM);
-	assert_int_equal(accept_it(&r), DECIDE_NO_ROOM);
-	assert_int_equal(kept(), 48);
-	/* what keeps nothing is not held up */
-	reserve("d");
-	settle(&lease, RECORD_COMPLETED);
-	assert_int_equal(kept(), 24);
-	assert_int_equal(try_new(&r), DECIDE_RUN);
-	assert_int_equal(kept(), 48);
 }
 
 /* kept() fails if the count and the requests differ. */

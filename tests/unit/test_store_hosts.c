@@ -306,38 +306,6 @@ CASE(of_another_boot_a_process_whose_lock_was_seen_is_gone)
 	assert_int_equal(sweep_until_changed(&c), RECORD_FAILED_RETRYABLE);
 }
 
-/* Makes the key of a's attempt unknown, and opens a's folder as after a
- * boot. */
-static void
-boot(struct host *a)
-{
-	int64_t past;
-
-	assert_ok(tell(a, 'r'));
-	store = open_host("b");
-	silence(a);
-	becomes_unknown();
-	store_close(store);
-	end_host(a);
-
-	past = a->attempt.lock ^ INT64_C(3) << 40;
-	set_value("k", K_ATTEMPT_LOCK, past);
-	assert_int_equal(
-	    system(textf("cd %s/a/*-attempts && mv %016llx %016llx", dir,
-		(long long)a->attempt.lock, (long long)past)),
-	    0);
-	store = open_host("a");
-}
-
-CASE(after_a_boot_a_key_is_released_late)
-{
-	struct host a = start_host("a");
-
-	boot(&a);
-	assert_int_equal(sweep(store), 1);
-	assert_int_equal(decision_for("k"), DECIDE_RUN);
-}
-
 CASE(the_row_of_a_host_that_never_comes_back_goes)
 {
 	struct host a = start_host("a");

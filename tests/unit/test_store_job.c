@@ -331,48 +331,6 @@ STORE_TEST(a_job_is_started_once_and_ends_as_any_key)
 	doctor_finds_nothing();
 }
 
-STORE_TEST(released_a_job_waits_as_it_is_told)
-{
-	struct store_ticket ticket = accept_job("k"), again;
-	struct store_reservation r = job_for("k");
-	struct store_lease lease = start_job();
-
-	/* it waits for a retry */
-	release_job(&lease, -1);
-	assert_string_equal(next_key(), "");
-	assert_true(request_is_kept(lease.id));
-	doctor_finds_nothing();
-	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
-	add_to(NULL, K_EXPIRES_AT, -1000000);
-	again = accept_job("k");
-	assert_string_equal(again.resource, ticket.resource);
-	assert_int_equal(state_of("k"), RECORD_FAILED_RETRYABLE);
-	assert_retention("k", HOUR); /* it begins anew */
-	/* and again changes nothing */
-	again = accept_job("k");
-	assert_string_equal(again.resource, ticket.resource);
-	/* at once */
-	lease = start_job();
-	assert_int_equal(lease.attempt, 2);
-	release_job(&lease, 0);
-	lease = start_job();
-	assert_int_equal(lease.attempt, 3);
-	/* in a while */
-	release_job(&lease, HOUR);
-	assert_string_equal(next_key(), "");
-	add_to(NULL, K_QUEUED_AT, -3600000);
-	assert_string_equal(next_key(), "k");
-	/* or a retry runs it itself, and then has the lease */
-	lease = reserve_as(&r);
-	assert_int_equal(lease.attempt, 4);
-	assert_false(request_is_kept(lease.id));
-	assert_false(record_of("k")->accepted);
-	assert_string_equal(record_of("k")->resource, ticket.resource);
-	release_job(&lease, 0); /* it was not accepted */
-	assert_string_equal(next_key(), "");
-	doctor_finds_nothing();
-}
-
 /* The request of the last retry runs; it equals the first. */
 STORE_TEST(a_released_key_that_was_not_accepted_can_be)
 {
@@ -434,47 +392,6 @@ STORE_TEST(past_its_retention_a_pending_job_is_given_up)
 	assert_true(st->kept && !st->queued);
 	assert_retention("k", HOUR); /* its answer's */
 	assert_int_equal(value_of(NULL, K_STATUS), 408);
-}
-
-STORE_TEST(taken_up_a_job_is_not_given_up)
-{
-	struct store_lease lease;
-
-	accept_job("k");
-	lease = start_job();
-	assert_int_equal(give_up(lease.id), RC_LOST);
-	settle(&lease, RECORD_UNKNOWN);
-	assert_int_equal(give_up(lease.id), RC_LOST);
-}
-
-STORE_TEST(past_its_retention_a_released_job_is_gone)
-{
-	static const enum conf_on_expired fates[] = { CONF_EXPIRED_RUN,
-		CONF_EXPIRED_GONE };
-	struct store_reservation r;
-	struct store_lease lease;
-	struct record job;
-
-	for (size_t i = 0; i < COUNT(fates); i++) {
-		accept_job("k");
-		r = reservation("k");
-		r.on_expired = fates[i];
-		r.expired_retention = HOUR;
-		assert_ok(start_next(&r, &lease));
-		release_job(&lease, 0);
-		job = next_job();
-		set_value(NULL, K_EXPIRES_AT, store_now(store) - 1);
-		assert_string_equal(next_key(), "");
-		assert_int_equal(
-		    store_job_start(store, &job, &r, &lease), RC_LOST);
-		record_free(&job);
-		assert_int_equal(expire(4), 1);
-		assert_int_equal(
-		    changed.to, i == 0 ? RECORD_NONE : RECORD_EXPIRED);
-		assert_int_equal(count_of(REQUESTS), 0);
-		assert_int_equal(count_with(K_QUEUED_AT), 0);
-		doctor_finds_nothing();
-	}
 }
 
 /* --- the status resource, and news --------------------------------------- */

@@ -168,63 +168,6 @@ TOPICS_TEST(a_try_counts_and_has_one_owner)
 	effect_free(&same);
 }
 
-TOPICS_TEST(a_delivered_one_keeps_its_reference_and_no_payload)
-{
-	static const char bytes[] = "a\0b\xff\n";
-	struct effect_end how = { .state = EFFECT_DELIVERED,
-		.reference = bytes,
-		.reference_len = 5 };
-	struct store_lease lease = reserve("k");
-	const struct effect *row;
-	struct effect e;
-
-	emit(&lease, "mail");
-	e = begin("mail");
-	assert_ok(try_end(store, &e, EFFECT_PENDING, 0));
-	effect_free(&e);
-	e = begin("mail");
-	assert_ok(store_effect_end(store, &e, &how));
-	assert_non_null(row = row_of(e.id));
-	assert_int_equal(row->state, EFFECT_DELIVERED);
-	assert_int_equal(row->attempts, 2);
-	assert_int_equal(row->reference.len, 5);
-	assert_memory_equal(row->reference.data, bytes, 6);
-	assert_null(row->last_error);
-	assert_int_equal(row->next_at, 0);
-	assert_string_equal(row->effect_key, e.effect_key);
-	assert_int_equal(row->owner, 0);
-	effect_free(&e);
-	assert_true(nothing_is_due("mail"));
-	check_effects();
-}
-
-TOPICS_TEST(a_failed_try_is_put_off)
-{
-	struct store_lease lease = reserve("k");
-	const struct effect *row;
-	struct effect e, again;
-	int64_t at;
-
-	emit(&lease, "mail");
-	e = begin("mail");
-	assert_ok(try_end(store, &e, EFFECT_PENDING, HOUR));
-	assert_true(nothing_is_due("mail"));
-	assert_ok(store_effect_next(store, "mail", &again, &at));
-	assert_in_range(at - store_now(store), HOUR - 60000, HOUR + SKEW);
-	assert_int_equal(again.attempts, 1);
-	assert_string_equal(again.effect_key, e.effect_key);
-	/* No process begins it before its time. */
-	assert_int_equal(store_effect_begin(store, &again), RC_LOST);
-	assert_non_null(row = row_of(e.id));
-	assert_string_equal(row->last_error, "no luck");
-	assert_in_range(
-	    row->next_at - store_now(store), HOUR - 60000, HOUR + SKEW);
-	assert_int_equal(row->reference.len, 0);
-	effect_free(&e);
-	effect_free(&again);
-	check_effects();
-}
-
 /* The end of a try changes nothing if the try is over, or another one was begun
  * since. */
 TOPICS_TEST(an_end_names_its_try)
@@ -307,31 +250,6 @@ TOPICS_TEST(payloads_of_all_sizes)
 }
 
 /* --- processes ---------------------------------------------------------- */
-
-TOPICS_TEST(what_a_dead_process_tried_is_due_again)
-{
-	struct store_lease lease = reserve("k");
-	struct store *other = open_store();
-	struct effect e, again;
-	const struct effect *row;
-
-	emit(&lease, "mail");
-	emit(&lease, "mail");
-	e = begin_in(other, "mail");
-	assert_int_equal(sweep(store), 0);
-	assert_true(nothing_is_due("mail"));
-	store_close(other);
-	assert_non_null(row = row_of(e.id));
-	assert_true(store_owner_is_dead(store, row->owner));
-	assert_int_equal(sweep(store), 0); /* no key has changed */
-	check_effects();
-	again = begin("mail");
-	assert_int_equal(again.id, e.id);
-	assert_int_equal(again.attempts, 2);
-	assert_string_equal(again.effect_key, e.effect_key);
-	end(&again, EFFECT_DELIVERED);
-	effect_free(&e);
-}
 
 /* --- with its key ------------------------------------------------------- */
 

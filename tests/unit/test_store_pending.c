@@ -792,21 +792,6 @@ agree(void)
 	raw("DROP FUNCTION refuse() CASCADE; DROP SEQUENCE tries");
 }
 
-CASE(collisions_are_tried_again_with_a_bound)
-{
-	static const char *const states[] = { "40001", "40P01", "55P03" };
-	int64_t tries;
-
-	for (size_t i = 0; i < COUNT(states); i++) {
-		refuse(KEYS, states[i]);
-		assert_int_equal(reserve_fails("k"), RC_BUSY);
-		tries = raw_number("SELECT last_value FROM tries");
-		assert_in_range(tries, 2, 10);
-		agree();
-	}
-	runs_again(1);
-}
-
 CASE(a_full_disk_takes_an_outcome_without_its_body)
 {
 	struct store_lease lease = reserve("l");

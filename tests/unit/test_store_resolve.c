@@ -239,42 +239,6 @@ STORE_TEST(callers_take_turns)
 	assert_string_equal(due_after(9), "7/0");
 }
 
-STORE_TEST(an_unknown_key_is_due_after_its_delay)
-{
-	struct store_reservation r = kept("k", 0);
-	struct store_lease lease;
-	struct record due;
-	struct record row;
-	struct store_cursor *c;
-	struct store_filter f = { .key = "k" };
-
-	r.reconcile_delay = HOUR;
-	lease = reserve_as(&r);
-	assert_int_equal(store_due(store, 0, &due), RC_NOTFOUND);
-	settle(&lease, RECORD_UNKNOWN);
-	assert_int_equal(store_due(store, 0, &due), RC_NOTFOUND);
-	assert_ok(store_list(store, &f, &c));
-	assert_ok(store_list_next(c, &row));
-	assert_true(row.reconcile_after > store_now(store) + HOUR - 10000);
-	assert_true(row.reconcile_after < store_now(store) + HOUR + 10000);
-	record_free(&row);
-	store_list_free(c);
-
-	set_value("k", K_RECONCILE_AFTER, 1);
-	spoil("k", K_RECOVERY_POINT, "'charged'");
-	assert_ok(store_due(store, 0, &due));
-	assert_int_equal(due.id, lease.id);
-	assert_int_equal(due.attempt, 1);
-	assert_int_equal(due.reconcile_attempts, 0);
-	assert_string_equal(due.scope, "alice");
-	assert_string_equal(due.path, "/payments");
-	assert_string_equal(due.key, "k");
-	assert_string_equal(due.recovery_point, "charged");
-	assert_string_equal(due.downstream, lease.downstream);
-	record_free(&due);
-	record_free(&due); /* is empty now */
-}
-
 STORE_TEST(of_two_stores_one_claims)
 {
 	struct store *other = open_store();
@@ -328,30 +292,6 @@ STORE_TEST(a_verdict_on_an_earlier_attempt_is_lost)
 
 /* --- verdicts ----------------------------------------------------------- */
 
-STORE_TEST(a_dead_letter_is_for_an_operator_alone)
-{
-	static const enum record_state states[] = { RECORD_COMPLETED,
-		RECORD_FAILED_RETRYABLE };
-	struct store_lease lease;
-	const char *key;
-
-	for (size_t i = 0; i < COUNT(states); i++) {
-		key = record_state_name(states[i]);
-		lease = become_unknown(key);
-		make_due();
-		assert_ok(resolve(&lease, tried(0), RECORD_DEAD_LETTER, 0));
-		assert_int_equal(state_of(key), RECORD_DEAD_LETTER);
-		assert_int_equal(decision_for(key), DECIDE_UNKNOWN);
-		assert_string_equal(due_key(store, NULL), "");
-		assert_int_equal(
-		    resolve(&lease, tried(0), states[i], 0), RC_LOST);
-		assert_int_equal(
-		    resolve(&lease, tried(0), RECORD_DEAD_LETTER, 0), RC_LOST);
-		assert_ok(resolve(&lease, anyhow, states[i], 5000));
-		assert_int_equal(state_of(key), states[i]);
-	}
-}
-
 STORE_TEST(a_resolved_key_is_as_if_it_had_settled_itself)
 {
 	static const size_t lengths[] = { 0, 100, 5000, 131072, 131073,
@@ -382,77 +322,6 @@ STORE_TEST(a_resolved_key_is_as_if_it_had_settled_itself)
 }
 
 /* --- operators ---------------------------------------------------------- */
-
-STORE_TEST(any_key_but_a_running_one_is_forgotten)
-{
-	static const enum record_state states[] = { RECORD_COMPLETED,
-		RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN, RECORD_DEAD_LETTER,
-		RECORD_EXPIRED, RECORD_PENDING };
-	struct store_lease lease, again;
-
-	for (size_t i = 0; i < COUNT(states); i++) {
-		lease = reserve_kept("k", 70000);
-		assert_int_equal(
-		    store_forget(store, lease.id, RECORD_NONE), RC_LOST);
-		assert_true(kept_is(lease.id, 70000));
-		if (states[i] == RECORD_COMPLETED)
-			answer_with(&lease, 70000);
-		else {
-			settle(&lease, RECORD_UNKNOWN);
-			set_state("k", states[i]);
-		}
-		/* An operator who saw another state meant another key. */
-		assert_int_equal(
-		    store_forget(store, lease.id, RECORD_IN_PROGRESS), RC_LOST);
-		assert_int_equal(state_of("k"), states[i]);
-		assert_ok(store_forget(store, lease.id, states[i]));
-		assert_int_equal(state_of("k"), RECORD_NONE);
-		assert_int_equal(count_of(BODIES), 0);
-		assert_int_equal(count_of(REQUESTS), 0);
-		assert_int_equal(
-		    store_forget(store, lease.id, RECORD_NONE), RC_LOST);
-		again = reserve("k");
-		assert_true(again.id > lease.id);
-		assert_int_equal(again.attempt, 1);
-		assert_string_not_equal(again.downstream, lease.downstream);
-		settle(&again, RECORD_UNKNOWN);
-		forget_key(again.id);
-	}
-}
-
-/* The only key with that downstream key; 0: there is none. */
-static int64_t
-by_downstream(const char *uuid)
-{
-	struct store_browse b = { .filter.downstream = uuid };
-	struct store_found found;
-
-	assert_ok(store_browse(store, &b, &found));
-	assert_true(found.n < 2 && found.all);
-	return found.n == 1 ? found.id[0] : 0;
-}
-
-STORE_TEST(a_downstream_key_names_its_key)
-{
-	static const enum record_state states[] = { RECORD_IN_PROGRESS,
-		RECORD_COMPLETED, RECORD_FAILED_RETRYABLE, RECORD_UNKNOWN,
-		RECORD_DEAD_LETTER };
-	struct store_lease lease[COUNT(states)];
-
-	for (size_t i = 0; i < COUNT(states); i++) {
-		lease[i] = reserve_kept(record_state_name(states[i]), 0);
-		if (states[i] == RECORD_DEAD_LETTER) {
-			settle(&lease[i], RECORD_UNKNOWN);
-			assert_ok(resolve(&lease[i], tried(0), states[i], 0));
-		} else if (states[i] != RECORD_IN_PROGRESS)
-			settle(&lease[i], states[i]);
-	}
-	for (size_t i = 0; i < COUNT(states); i++)
-		assert_true(by_downstream(lease[i].downstream) == lease[i].id);
-	assert_true(by_downstream("") == 0);
-	lease[0].downstream[0] = lease[0].downstream[0] == '0' ? '1' : '0';
-	assert_true(by_downstream(lease[0].downstream) == 0);
-}
 
 /* One transaction deletes what may be deleted, and says which. */
 STORE_TEST(of_some_keys_those_that_may_be_are_forgotten)

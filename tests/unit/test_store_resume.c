@@ -144,31 +144,6 @@ DIR_TEST(by_another_lock_file_nothing_is_released)
 	}
 }
 
-STORE_TEST(an_attempt_is_gone_when_no_process_holds_its_lock)
-{
-	struct store_attempt at;
-	char name[440];
-	int copy;
-
-	assert_ok(store_attempt_lock(store, &at));
-	assert_true(at.fd >= 0 && at.lock > 0 && at.file > 0);
-	assert_true((fcntl(at.fd, F_GETFD) & FD_CLOEXEC) != 0);
-	assert_false(store_attempt_gone(store, &at));
-	copy = dup(at.fd);
-	close(at.fd);
-	assert_false(store_attempt_gone(store, &at));
-	close(copy);
-	assert_true(store_attempt_gone(store, &at));
-
-	/* a file that is not there says nothing, */
-	attempt_file(name, sizeof(name), &at);
-	assert_int_equal(unlink(name), 0);
-	assert_false(store_attempt_gone(store, &at));
-	/* but that it was made before this boot */
-	at.lock ^= INT64_C(3) << 40;
-	assert_true(store_attempt_gone(store, &at));
-}
-
 STORE_TEST(only_a_key_that_may_be_resumed_has_a_lock)
 {
 	struct lost one;

@@ -78,39 +78,6 @@ leases(void)
 
 /* --- it wins ------------------------------------------------------------- */
 
-CASE(whatever_end_the_run_had_its_own_answer_stands)
-{
-	struct store_outcome *s;
-	struct store_lease lease;
-	struct store_finished done;
-	int64_t now;
-	const char *key;
-
-	for (size_t i = 0; i < COUNT(run_ends); i++) {
-		key = textf("%zu", i);
-		lease = reserve(key);
-		say(handler, &lease, OWN);
-		s = outcome(run_ends[i]);
-		if (run_ends[i] == RECORD_COMPLETED)
-			give_body(s, 5000);
-		snprintf(s->last_error, sizeof(s->last_error), "it died");
-		now = store_now(store);
-		assert_ok(store_finish(store, &lease, HOUR, &s, &done));
-		assert_true(done.answered);
-		assert_in_range(
-		    done.expires_at, now + HOUR, now + HOUR + 60000);
-		assert_int_equal(value_of(NULL, K_EXPIRES_AT), done.expires_at);
-		store_outcome_free(s);
-		assert_int_equal(decision_for(key), DECIDE_REPLAY);
-		assert_true(own_answer_is_given(lease.id));
-		assert_int_equal(leases(), 0);
-		/* and there is no second end */
-		assert_int_equal(finish(&lease, outcome(run_ends[i])), RC_LOST);
-	}
-	assert_int_equal(count_with(K_LAST_ERROR), 0);
-	assert_int_equal(count_of(BODIES), 0);
-}
-
 /* It answered while its end waited for the lock that it held. */
 CASE(an_answer_in_the_last_moment_counts)
 {
@@ -350,43 +317,6 @@ CASE(superseded_an_attempt_can_say_nothing_more)
 			    handler, token_of(&lease), words[j], "lease lost");
 		assert_int_equal(content(), before);
 	}
-}
-
-FORKING(swept_an_attempt_can_say_nothing_more)
-{
-	static const enum conf_on_crash fates[] = { CONF_CRASH_UNKNOWN,
-		CONF_CRASH_RESUME };
-	struct store_reservation r;
-	struct store_lease next;
-	struct lost lost;
-
-	for (size_t i = 0; i < COUNT(fates); i++)
-		for (size_t j = 0; j < 2; j++) {
-			lost = lose("k", fates[i], j == 1, false);
-			store = open_store();
-			handler = handler_open();
-			say(handler, &lost.lease, words[0]); /* not yet */
-			assert_int_equal(sweep(store), 1);
-			for (size_t k = 0; k < COUNT(words); k++)
-				refuses(handler, token_of(&lost.lease),
-				    words[k], "lease lost");
-			if (fates[i] == CONF_CRASH_RESUME && j == 0) {
-				r = lost_resumable(&lost, "k");
-				next = reserve_as(&r);
-				assert_string_equal(
-				    next.recovery_point, "late");
-				for (size_t k = 0; k < COUNT(words); k++)
-					refuses(handler, token_of(&lost.lease),
-					    words[k], "lease lost");
-				say(handler, &next, words[2]);
-				close(lost.attempt.fd);
-			}
-			sqlite3_close(handler);
-			handler = NULL;
-			store_close(store);
-			store = NULL;
-			empty_dir();
-		}
 }
 
 /* --- durable before it is told ------------------------------------------- */
