@@ -50,7 +50,7 @@ lost_fork(struct lost *lost, bool heir)
 }
 
 /* A reservation of a key that its process's end may release. */
-static struct store_reservation
+static UNUSED struct store_reservation
 lost_resumable(struct lost *lost, const char *key)
 {
 	struct store_reservation r = reservation(key);
