@@ -94,46 +94,6 @@ STORE_TEST(a_list_says_how_many_more)
 	assert_int_equal(store_browse(store, &b, &found), RC_INVALID);
 }
 
-/* The number of the key that a Reference tells; 0: none. */
-static int64_t
-by_instance(const char *instance)
-{
-	struct store_browse b = { .filter.instance = instance };
-	struct store_found found;
-
-	assert_ok(store_browse(store, &b, &found));
-	assert_true(found.n < 2 && found.all);
-	return found.n == 1 ? found.id[0] : 0;
-}
-
-STORE_TEST(a_reference_tells_its_key)
-{
-	struct store_reservation r = reservation("k");
-	struct store_lease lease = reserve("k");
-	char text[sizeof("urn:uuid:") + UUID_LEN], *uuid = text + 9;
-
-	reserve("other");
-	memcpy(text, "urn:uuid:", 9);
-	for (int i = 0; i < 20; i++) {
-		uuid_random(uuid);
-		assert_int_equal(
-		    store_instance_kind(store, text), STORE_INSTANCE_FOREIGN);
-		assert_true(by_instance(text) == 0);
-		assert_ok(store_reference(store, &r.identity, uuid));
-		assert_int_equal(
-		    store_instance_kind(store, text), STORE_INSTANCE_OURS);
-		assert_true(by_instance(text) == lease.id);
-		assert_true(by_instance(uuid) == lease.id);
-	}
-	/* a request of another caller with that key */
-	r.identity.scope = "bob";
-	assert_ok(store_reference(store, &r.identity, uuid));
-	assert_true(by_instance(text) == 0);
-	assert_int_equal(store_instance_kind(store, text), STORE_INSTANCE_OURS);
-	assert_int_equal(store_instance_kind(store, "x"), STORE_INSTANCE_NONE);
-	assert_true(by_instance("x") == 0);
-}
-
 /* Keys that were made one a minute, before now. */
 STORE_TEST(a_time_is_found_by_numbers)
 {
@@ -188,34 +148,4 @@ STORE_TEST(every_key_is_looked_at_for_a_time)
 		assert_int_equal(listed(&young), i == 0 ? 300 : 600);
 		assert_int_equal(listed(&old), i == 0 ? 600 : 300);
 	}
-}
-
-/* What is kept of the request that began the last attempt. */
-STORE_TEST(a_key_tells_its_last_request)
-{
-	static const char first[] = "8f0e4d0c-9a6b-8c55-8a52-0b0d6a0c9d3e",
-			  second[] = "00000000-0000-8000-8000-000000000001";
-	struct store_reservation r = reservation("k");
-	struct store_lease lease;
-	struct record row;
-
-	r.method = "PATCH";
-	r.peer = "192.0.2.7";
-	r.instance = first;
-	lease = reserve_as(&r);
-	assert_ok(store_browse_key(store, lease.id, &row, NULL));
-	assert_string_equal(row.method, "PATCH");
-	assert_string_equal(row.peer, "192.0.2.7");
-	assert_string_equal(row.instance, first);
-	record_free(&row);
-	assert_ok(finish(&lease, outcome(RECORD_FAILED_RETRYABLE)));
-	r.method = "POST";
-	r.instance = second;
-	lease = reserve_as(&r);
-	assert_ok(finish(&lease, outcome(RECORD_COMPLETED)));
-	assert_ok(store_browse_key(store, lease.id, &row, NULL));
-	assert_string_equal(row.method, "POST");
-	assert_string_equal(row.instance, second);
-	record_free(&row);
-	assert_true(count_with(K_METHOD) == 0);
 }

@@ -16,21 +16,6 @@ caller_of(const char *scope)
 	return ((int64_t)scope[0] << 22) + 1;
 }
 
-static enum decision
-try_new(const struct store_reservation *r)
-{
-	struct store_lease lease;
-	struct record found;
-	enum decision d = DECIDE_GONE;
-
-	assert_ok(store_reserve(store, r, &lease, &d, &found));
-	if (d == DECIDE_CROWDED)
-		assert_true(
-		    found.id == 0 || found.state == RECORD_FAILED_RETRYABLE);
-	record_free(&found);
-	return d;
-}
-
 static struct store_reservation
 limited(const char *scope, const char *key, unsigned max_active)
 {
@@ -48,7 +33,7 @@ assert_within(const char *scope, const char *key, unsigned max_active,
 {
 	struct store_reservation r = limited(scope, key, max_active);
 
-	assert_int_equal(try_new(&r), wanted);
+	assert_int_equal(decision_as(&r), wanted);
 }
 
 /* Its request has 24 bytes. */
@@ -123,25 +108,25 @@ STORE_TEST(new_key_of_a_caller_with_many_open_outcomes_does_not_run)
 	put("two", RECORD_UNKNOWN);
 	r.max_open = 3;
 	r.identity.key = "below";
-	assert_int_equal(try_new(&r), DECIDE_RUN);
+	assert_int_equal(decision_as(&r), DECIDE_RUN);
 	set_state("two", RECORD_DEAD_LETTER);
 	r.max_open = 2;
 	r.identity.key = "new";
-	assert_int_equal(try_new(&r), DECIDE_OPEN);
+	assert_int_equal(decision_as(&r), DECIDE_OPEN);
 	r.identity.path = "/other";
-	assert_int_equal(try_new(&r), DECIDE_OPEN);
+	assert_int_equal(decision_as(&r), DECIDE_OPEN);
 	r.identity.scope = "bob"; /* whatever the scope */
-	assert_int_equal(try_new(&r), DECIDE_OPEN);
+	assert_int_equal(decision_as(&r), DECIDE_OPEN);
 	r.identity.scope = "alice";
 	r.identity.path = "/payments";
 	/* those known are answered and run as ever */
 	r.identity.key = "one";
-	assert_int_equal(try_new(&r), DECIDE_UNKNOWN);
+	assert_int_equal(decision_as(&r), DECIDE_UNKNOWN);
 	r.identity.key = "released";
-	assert_int_equal(try_new(&r), DECIDE_RUN);
+	assert_int_equal(decision_as(&r), DECIDE_RUN);
 	r.identity.key = "new";
 	r.caller++;
-	assert_int_equal(try_new(&r), DECIDE_RUN);
+	assert_int_equal(decision_as(&r), DECIDE_RUN);
 }
 
 static int64_t
@@ -207,7 +192,7 @@ keep_one(void *arg)
 
 	r.caller = (int64_t)(me + 1) << CALLER_ROUTE_BITS;
 	(void)pthread_barrier_wait(&together);
-	return (void *)(intptr_t)(try_new(&r) == DECIDE_RUN);
+	return (void *)(intptr_t)(decision_as(&r) == DECIDE_RUN);
 }
 
 static int

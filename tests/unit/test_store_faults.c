@@ -15,6 +15,7 @@
 
 #include "clock.h"
 #include "store_fixture.h"
+#include "store_lost.h"
 
 /* Until it is in that state, or ten seconds. */
 static bool
@@ -60,46 +61,29 @@ nothing_settles(void)
 
 /* --- other processes ---------------------------------------------------- */
 
-/*
- * A child with a store of its own that takes some leases, says so, and stays.
- * No store is open here while it is forked: SQLite does not survive that.
- */
-static pid_t
-child_with_leases(char name, int n, struct store_lease *lease)
+/* A process that has taken so many leases. */
+static struct lost
+start_owner(char name, int n)
 {
 	char key[] = { name, '0', '\0' };
-	int fd[2];
-	pid_t pid;
+	struct lost lost;
 
-	assert_int_equal(pipe(fd), 0);
-	pid = fork();
-	assert_int_not_equal(pid, -1);
-	if (pid == 0) {
-		be_child();
-		store = open_store();
+	if (lost_fork(&lost, false)) {
 		for (; n > 0; n--, key[1]++)
-			*lease = reserve(key);
-		if (write(fd[1], lease, sizeof(*lease)) != sizeof(*lease))
-			_exit(1);
-		for (;;)
-			pause();
+			lost.lease = reserve(key);
+		lost_stay(&lost);
 	}
-	close(fd[1]);
-	assert_int_equal(read(fd[0], lease, sizeof(*lease)), sizeof(*lease));
-	close(fd[0]);
-	return pid;
+	return lost;
 }
 
 DIR_TEST(a_sweep_is_bounded_and_spares_the_living)
 {
-	struct store_lease lease;
-	pid_t dead1, dead2, alive;
+	const struct lost dead1 = start_owner('a', 3),
+			  alive = start_owner('b', 2),
+			  dead2 = start_owner('c', 3);
 
-	dead1 = child_with_leases('a', 3, &lease);
-	alive = child_with_leases('b', 2, &lease);
-	dead2 = child_with_leases('c', 3, &lease);
-	kill_and_wait(dead1);
-	kill_and_wait(dead2);
+	kill_and_wait(dead1.owner);
+	kill_and_wait(dead2.owner);
 	store = open_store();
 	reserve("own");
 	assert_int_equal(recover_in(store, 4), 4);
@@ -109,20 +93,18 @@ DIR_TEST(a_sweep_is_bounded_and_spares_the_living)
 	assert_int_equal(state_of("b0"), RECORD_IN_PROGRESS);
 	assert_int_equal(state_of("b1"), RECORD_IN_PROGRESS);
 	assert_int_equal(state_of("own"), RECORD_IN_PROGRESS);
-	kill_and_wait(alive);
+	kill_and_wait(alive.owner);
 }
 
 DIR_TEST(without_the_lock_file_no_owner_is_settled)
 {
+	const struct lost lost = start_owner('a', 1);
 	struct store_change changes[4];
-	struct store_lease lease;
-	pid_t pid;
 	int n;
 
-	pid = child_with_leases('a', 1, &lease);
 	store = open_store();
 	assert_int_equal(unlink(textf("%s-lock", file)), 0);
-	kill_and_wait(pid);
+	kill_and_wait(lost.owner);
 	assert_int_equal(store_recover(store, 4, changes, &n), RC_REPLACED);
 	assert_int_equal(n, 0);
 	assert_int_equal(count_keys(RECORD_IN_PROGRESS), 1);
@@ -132,11 +114,9 @@ DIR_TEST(without_the_lock_file_no_owner_is_settled)
  * file. */
 DIR_TEST(by_a_link_to_its_folder_the_database_is_the_database)
 {
-	struct store_lease lease;
+	const struct lost lost = start_owner('a', 1);
 	char link[128], own[sizeof(file)];
-	pid_t pid;
 
-	pid = child_with_leases('a', 1, &lease);
 	snprintf(link, sizeof(link), "%s/link", dir);
 	assert_int_equal(symlink(".", link), 0);
 	strcpy(own, file);
@@ -145,7 +125,7 @@ DIR_TEST(by_a_link_to_its_folder_the_database_is_the_database)
 	strcpy(file, own);
 	assert_int_equal(sweep(store), 0);
 	assert_int_equal(state_of("a0"), RECORD_IN_PROGRESS);
-	kill_and_wait(pid);
+	kill_and_wait(lost.owner);
 	assert_int_equal(sweep(store), 1);
 }
 
@@ -328,32 +308,6 @@ DIR_TEST(files_that_cannot_be_opened)
 	/* but one that is empty can be made ours */
 	store = open_store();
 	assert_int_equal(decision_for("k"), DECIDE_RUN);
-}
-
-DIR_TEST(files_have_the_mode_asked_for)
-{
-	static const char *const suffixes[] = { "", "-wal", "-shm", "-lock" };
-	static const mode_t modes[] = { 0600, 0660 }, masks[] = { 0, 077 };
-	struct store_options o = options();
-	struct stat st;
-	mode_t old;
-
-	for (size_t i = 0; i < COUNT(modes); i++) {
-		o.mode = modes[i];
-		old = umask(masks[i]);
-		store = open_with(o);
-		umask(old);
-		for (size_t j = 0; j < COUNT(suffixes); j++) {
-			assert_int_equal(
-			    stat(textf("%s%s", file, suffixes[j]), &st), 0);
-			/* what can open the lock file can lock it */
-			assert_int_equal(
-			    st.st_mode & 07777, j == 3 ? 0600 : modes[i]);
-		}
-		store_close(store);
-		store = NULL;
-		empty_dir();
-	}
 }
 
 static int

@@ -12,35 +12,10 @@
 #include "store_fixture.h"
 #include "store_impl.h"
 
-static const char *const suffixes[] = { "", "-wal", "-shm", "-lock" };
-
 static const char *
 beside(const char *suffix)
 {
 	return textf("%s%s", file, suffix);
-}
-
-static void
-make(const char *name, const char *text)
-{
-	int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-
-	assert_int_not_equal(fd, -1);
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-	close(fd);
-}
-
-static bool
-holds(const char *name, const char *text)
-{
-	char buffer[100] = "";
-	int fd = open(name, O_RDONLY);
-	ssize_t n;
-
-	assert_int_not_equal(fd, -1);
-	n = read(fd, buffer, sizeof(buffer) - 1);
-	close(fd);
-	return n == (ssize_t)strlen(text) && strcmp(buffer, text) == 0;
 }
 
 /* Whether a daemon is refused it, with a text that has that in it. */
@@ -71,41 +46,6 @@ look_for(const char *key)
 }
 
 /* --- opening ------------------------------------------------------------- */
-
-/* Each of the files in turn is another one by a link. */
-static void
-assert_refused_as_link(
-    int (*make_link)(const char *, const char *), const char *text)
-{
-	static const char *const names[] = { "", "-wal", "-shm", "-lock",
-		"-journal" };
-	struct stat st;
-
-	for (size_t i = 0; i < COUNT(names); i++) {
-		empty_dir();
-		make(beside("-other"), "precious");
-		if (i > 0) {
-			store_close(open_store());
-			(void)unlink(beside(names[i]));
-		}
-		assert_int_equal(
-		    make_link(beside("-other"), beside(names[i])), 0);
-		assert_true(is_refused(text));
-		assert_true(holds(beside("-other"), "precious"));
-		assert_int_equal(stat(beside("-other"), &st), 0);
-		assert_int_equal(st.st_mode & 07777, 0600);
-	}
-}
-
-DIR_TEST(a_file_that_is_a_symbolic_link_is_refused)
-{
-	assert_refused_as_link(symlink, "symbolic link");
-}
-
-DIR_TEST(a_file_with_a_second_name_is_refused)
-{
-	assert_refused_as_link(link, "names (hard links)");
-}
 
 DIR_TEST(a_file_that_is_a_folder_or_a_pipe_is_refused)
 {
@@ -166,33 +106,6 @@ DIR_TEST(a_database_that_another_keeps_out_of_wal_mode_is_refused)
 
 /* --- while it is open ----------------------------------------------------- */
 
-/* Removed, and replaced by a copy; found again when it is put back. */
-STORE_TEST(a_file_that_is_not_in_place_ends_reading_and_writing)
-{
-	char why[256];
-
-	put_answer("done", 5000);
-	for (size_t i = 0; i < COUNT(suffixes); i++) {
-		assert_ok(look_for("done"));
-		assert_int_equal(
-		    rename(beside(suffixes[i]), beside("-aside")), 0);
-		for (int replaced = 0; replaced < 2; replaced++) {
-			if (replaced)
-				make(beside(suffixes[i]), "");
-			assert_int_equal(look_for("done"), RC_REPLACED);
-			assert_int_equal(reserve_fails("k"), RC_REPLACED);
-			assert_false(store_health(store, why, sizeof(why)));
-			assert_non_null(strstr(why, beside(suffixes[i])));
-			assert_non_null(strstr(why, "removed or replaced"));
-		}
-		assert_int_equal(
-		    rename(beside("-aside"), beside(suffixes[i])), 0);
-	}
-	assert_ok(look_for("done"));
-	assert_true(store_health(store, why, sizeof(why)));
-	reserve("k");
-}
-
 STORE_TEST(a_symbolic_link_to_the_file_itself_is_not_in_place)
 {
 	reserve("k");
@@ -228,37 +141,6 @@ STORE_TEST(an_outcome_is_not_recorded_in_a_file_that_was_renamed)
 	assert_int_equal(rename(beside("-aside"), file), 0);
 	while (look_for("k") != RC_OK || state_of("k") != RECORD_COMPLETED)
 		(void)store_wait(store, &generation, clock_mono() + 100);
-}
-
-/* As `cp` or `.restore`: the same file, with the content of that one. */
-static void
-overwrite_with(const char *copy)
-{
-	sqlite3 *from = raw_open(copy), *to = raw_open(file);
-	sqlite3_backup *b = sqlite3_backup_init(to, "main", from, "main");
-
-	assert_non_null(b);
-	assert_int_equal(sqlite3_backup_step(b, -1), SQLITE_DONE);
-	assert_int_equal(sqlite3_backup_finish(b), SQLITE_OK);
-	sqlite3_close(from);
-	sqlite3_close(to);
-}
-
-static void
-save_as(const char *copy)
-{
-	rawf("VACUUM INTO '%s'", copy);
-}
-
-STORE_TEST(a_copy_from_before_the_last_reservation_is_noticed)
-{
-	struct store_lease lease;
-
-	save_as(beside("-copy"));
-	lease = reserve("k");
-	overwrite_with(beside("-copy"));
-	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_PENDING);
-	assert_int_equal(reserve_fails("l"), RC_WENT_BACK);
 }
 
 /* Each of them takes the newest key, and the number of a new key is higher. */

@@ -14,14 +14,9 @@ static enum decision
 within_limit(const char *key, unsigned max_active)
 {
 	struct store_reservation r = reservation(key);
-	struct store_lease lease;
-	struct record found;
-	enum decision d;
 
 	r.max_active = max_active;
-	assert_ok(store_reserve(store, &r, &lease, &d, &found));
-	record_free(&found);
-	return d;
+	return decision_as(&r);
 }
 
 static int

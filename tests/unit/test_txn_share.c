@@ -229,33 +229,6 @@ CASE(one_that_fails_does_not_take_the_others_along)
 	assert_int_equal(names(), 3);
 }
 
-CASE(the_answer_to_a_group_is_lost)
-{
-	struct name first = { .text = "first" }, a = { .text = "a" };
-
-	share(&first);
-	assert_int_equal(first.how, TXN_SHARED_DONE);
-	(void)control("net cut_at answer");
-	share(&a);
-	assert_int_equal(a.how, TXN_SHARED_UNREAD);
-	assert_int_equal(a.sent, 1);
-	assert_int_equal(names(), 2);
-}
-
-CASE(a_group_that_never_arrives)
-{
-	struct name first = { .text = "first" }, a = { .text = "a" };
-
-	share(&first);
-	(void)control("net cut_at question");
-	share(&a);
-	assert_int_equal(a.how, TXN_SHARED_ALONE);
-	assert_int_equal(names(), 1);
-	share(&a);
-	assert_int_equal(a.how, TXN_SHARED_DONE);
-	assert_int_equal(names(), 2);
-}
-
 static long
 servers_of_clients(void)
 {
@@ -386,19 +359,6 @@ CASE(after_a_group_that_took_long_no_operation_waits)
 		end(&n[i]);
 	assert_int_equal(names(), 4);
 	sem_destroy(&go_on);
-}
-
-CASE(a_group_without_a_server_fails)
-{
-	struct name n = { .text = "a" };
-	struct txn_pool *reachable = pool;
-
-	pool = open_pool("postgresql:///x?host=/nowhere", OWNER, 200, 1);
-	share(&n);
-	assert_int_equal(n.how, TXN_SHARED_FAILED);
-	assert_int_equal(n.rc, RC_IO);
-	txn_close(pool);
-	pool = reachable;
 }
 
 /* --- many threads --------------------------------------------------------- */
