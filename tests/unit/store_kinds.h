@@ -191,10 +191,4 @@ commits(void)
 			  "once_owner) FROM once_session");
 }
 
-static UNUSED void
-lose_commits(void)
-{
-	raw("UPDATE once_session SET seq = 0");
-}
-
 #endif

@@ -176,7 +176,6 @@ count_effects(enum effect_state state)
 	X(K_LISTED, KEYS, "listed")                       \
 	X(K_LOCKED_UNTIL, KEYS, "locked_until")           \
 	X(K_LOCK_FILE, KEYS, "lock_file")                 \
-	X(K_METHOD, KEYS, "method")                       \
 	X(K_ON_EXPIRED, KEYS, "on_expired")               \
 	X(K_OWNER, KEYS, "owner")                         \
 	X(K_PATH, KEYS, "path")                           \
@@ -207,7 +206,6 @@ count_effects(enum effect_state state)
 	X(O_BOOT, OWNERS, "boot")                         \
 	X(M_KEPT_BYTES, META, "kept_bytes")               \
 	X(M_LAST_ID, META, "last_id")                     \
-	X(M_LOSSES, META, "losses")                       \
 	X(M_RECENT, META, "recent")                       \
 	X(C_LAST, CLOCK, "last")
 

@@ -497,55 +497,6 @@ TEST(what_cannot_be_seen_from_here_is_not_gone)
 	assert_false(lives_with(line));
 }
 
-/* Descriptor 3 of a hostile handler of another user, and what it inherits it
- * from. */
-TEST(a_handler_keeps_no_other_attempt_alive)
-{
-	int held, note, held2, note2;
-	int64_t name, name2;
-	struct flock lock;
-	char path[64];
-	struct stat st;
-	pid_t pid;
-	int status;
-
-	if (geteuid() != 0)
-		skip();
-	assert_ok(attempt_lock_new(database, 5, &held, &note, &name));
-	if ((pid = fork()) == 0) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
-		close(note);
-		if (setgid(65534) != 0 || setuid(65534) != 0)
-			_exit(1);
-		memset(&lock, 0, sizeof(lock));
-		lock.l_whence = SEEK_SET;
-		lock.l_type = F_WRLCK;
-		if (fcntl(held, F_OFD_SETLK, &lock) == 0)
-			_exit(2);
-		lock.l_type = F_RDLCK;
-		if (fcntl(held, F_OFD_SETLK, &lock) != 0)
-			_exit(3);
-		if (open(path, O_RDWR) != -1 || open(folder, O_RDONLY) != -1)
-			_exit(4);
-		if (write(held, "x", 1) != -1 || fchmod(held, 0666) == 0)
-			_exit(5);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	alarm(30);
-	assert_ok(attempt_lock_new(database, 5, &held2, &note2, &name2));
-	alarm(0);
-	assert_int_equal(stat(folder, &st), 0);
-	assert_int_equal(st.st_mode & 0777, 0700);
-	close(held2);
-	assert_false(lives(name2));
-	assert_true(lives(name));
-	close(held);
-	close(note);
-	close(note2);
-}
-
 TEST(a_folder_that_is_not_ours_is_not_believed)
 {
 	char elsewhere[128];

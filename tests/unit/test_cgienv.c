@@ -248,22 +248,6 @@ TEST(once_variables_cannot_be_forged)
 	assert_int_equal(count(), 8);
 }
 
-TEST(the_database_is_named_where_it_is_shared)
-{
-	static const char token[] = "0123456789abcdef0123456789abcdef";
-	struct cgienv_once once = { "k", "", "/", 1, "started", "u", token,
-		INT64_MAX, "/var/lib/once.db" };
-
-	make(&alone, &no_program, &once);
-	is("ONCE_DATABASE", "/var/lib/once.db");
-	is("ONCE_TOKEN",
-	    "0123456789abcdef0123456789abcdef-9223372036854775807");
-	/* A reconciler has no lease. */
-	once.token = "";
-	make(&alone, &no_program, &once);
-	is("ONCE_TOKEN", NULL);
-}
-
 TEST(no_daemon_environment_at_all)
 {
 	make(&alone, &no_program, NULL);
@@ -471,26 +455,6 @@ TEST(what_is_kept_of_a_request)
 	buf_init(&out, sizeof(kept) - 4);
 	assert_int_equal(cgienv_keep(&rq, &out), RC_LIMIT);
 	buf_free(&out);
-}
-
-/* An effect has no request: nothing but what the operator and we say. */
-TEST(an_effect_gets_its_own_variables)
-{
-	char *daemon[] = { (char[]){ "PATH=/p" }, (char[]){ "TZ=UTC" },
-		(char[]){ "ONCE_KEY=forged" }, NULL };
-	char *names[] = { (char[]){ "TZ" }, (char[]){ "ONCE_KEY" },
-		(char[]){ "LANG" }, NULL };
-	struct conf_program conf = { .environment = { names, 3 } };
-	struct cgienv_effect effect = { "uuid", "mail", "a=b \" c", "" };
-
-	assert_ok(cgienv_make_effect(&conf, &effect, daemon, &env));
-	assert_int_equal(count(), 6);
-	is("PATH", "/p");
-	is("TZ", "UTC");
-	is("ONCE_EFFECT_KEY", "uuid");
-	is("ONCE_TOPIC", "mail");
-	is("ONCE_KEY", "a=b \" c");
-	is("ONCE_SCOPE", "");
 }
 
 /* As many as there may be, half of them twice. */

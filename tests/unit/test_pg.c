@@ -423,41 +423,6 @@ CASE(a_lock_that_is_not_free_is_busy)
 
 /* --- connections ---------------------------------------------------------- */
 
-CASE(a_killed_backend_is_a_lost_connection)
-{
-	struct pg *other = connect_to(target);
-	char sql[80];
-	int pid;
-
-	assert_ok(pg_exec(pg, "SELECT pg_backend_pid()"));
-	assert_ok(pg_row(pg, "d", &pid));
-	snprintf(
-	    sql, sizeof(sql), "SELECT pg_terminate_backend(%d, 10000)", pid);
-	assert_ok(pg_exec(other, sql));
-	pg_close(other);
-	assert_int_not_equal(pg_exec(pg, "SELECT 1"), RC_OK);
-	assert_int_equal(pg_failure(pg), PG_LOST);
-	assert_int_not_equal(pg_exec(pg, "SELECT 1"), RC_OK);
-	assert_int_not_equal(pg_clear(pg), RC_OK);
-}
-
-CASE(a_frozen_server_ends_at_the_deadline)
-{
-	const int64_t begun = clock_mono();
-	struct pg *late;
-
-	control("primary freeze");
-	pg_set_deadline(pg, clock_mono() + 100);
-	assert_int_equal(pg_exec(pg, "SELECT 1"), RC_TIMEOUT);
-	assert_int_equal(pg_failure(pg), PG_LOST);
-	assert_int_equal(
-	    pg_open(&late, target, clock_mono() + 100), RC_TIMEOUT);
-	assert_non_null(strstr(pg_message(late), "no answer in time"));
-	pg_close(late);
-	assert_true(clock_mono() - begun < 10000);
-	control("primary thaw");
-}
-
 /* target_session_attrs=read-write goes on to the primary, and so does a host
  * that is not there. */
 CASE(the_host_that_writes_is_found)

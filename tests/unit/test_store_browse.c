@@ -3,8 +3,6 @@
  */
 #include "config.h"
 
-#include <inttypes.h>
-
 #include "uuid.h"
 #include "store_fixture.h"
 

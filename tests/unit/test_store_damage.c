@@ -5,7 +5,6 @@
 #include "config.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 
 #include "buf.h"
 #include "limit.h"

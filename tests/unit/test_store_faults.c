@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <fcntl.h>
 #include <signal.h>
 
 #define PATIENCE 1000

@@ -6,8 +6,6 @@
 
 #include <sys/stat.h>
 
-#include <fcntl.h>
-
 #define PATIENCE 500
 #include "store_fixture.h"
 #include "store_impl.h"

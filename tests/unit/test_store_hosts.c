@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include <fcntl.h>
-#include <poll.h>
 
 #define PATIENCE 2000
 

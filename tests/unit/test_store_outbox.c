@@ -6,8 +6,6 @@
  */
 #include "config.h"
 
-#include <inttypes.h>
-
 #include "conf_fixture.h"
 #include "metrics.h"
 #include "store_fixture.h"
