@@ -550,24 +550,19 @@ CASE(connections_are_cut_at_random)
 
 static char log_name[32];
 
-/* Opens a pool of the role `secret`, and writes the log into a file. */
+/* Opens a pool that writes the log into a file. */
 static struct txn_pool *
-open_logged(
-    const char *database, const char *rest, int64_t owner, int64_t busy_timeout)
+open_logged(void)
 {
-	char info[600];
 	int fd;
 
 	snprintf(log_name, sizeof(log_name), "/tmp/test_txn.XXXXXX");
 	fd = mkstemp(log_name);
 	assert_true(fd >= 0);
 	close(fd);
-	snprintf(info, sizeof(info), "postgresql:///%s%.*s%s", database,
-	    (int)(strstr(primary, "&user=") - strchr(primary, '?')),
-	    strchr(primary, '?'), rest);
 	log_set_level(LOG_INFO);
 	assert_int_equal(log_open(log_name), 0);
-	return open_pool(info, owner, busy_timeout, 1);
+	return open_pool(primary, OWNER, 300, 1);
 }
 
 /* Closes the log, and returns what is in it. */
@@ -598,33 +593,7 @@ times(const char *text, const char *what)
 	return n;
 }
 
-CASE(an_outage_is_logged_once_without_the_password)
-{
-	struct txn_pool *p;
-	const char *text;
-	int64_t count;
-
-	sql("GRANT SELECT ON sale TO secret");
-	p = open_logged(
-	    "postgres", "&user=secret&password=s3kr:t%2Fpw", 0, 300);
-	assert_ok(txn_run(p, TXN_LOOK, count_sales, &count));
-	sql("ALTER ROLE secret PASSWORD 'other'");
-	sql("SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity "
-	    "WHERE usename = 'secret'");
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(
-		    txn_run(p, TXN_LOOK, count_sales, &count), RC_IO);
-	sql("ALTER ROLE secret PASSWORD 's3kr:t/pw'");
-	assert_ok(txn_run(p, TXN_LOOK, count_sales, &count));
-	txn_close(p);
-	text = read_log();
-	assert_int_equal(times(text, "doing=connect"), 1);
-	assert_int_equal(times(text, "password authentication failed"), 1);
-	assert_int_equal(times(text, "event=store-connected"), 1);
-	assert_null(strstr(text, "s3kr"));
-}
-
-TEST(a_commit_that_fails_again_and_again_is_logged_once)
+CASE(a_commit_that_fails_again_and_again_is_logged_once)
 {
 	struct sale s = { 0 };
 	struct txn_pool *p;
@@ -632,7 +601,7 @@ TEST(a_commit_that_fails_again_and_again_is_logged_once)
 
 	sql("CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS "
 	    "$$ BEGIN RAISE 'no disk' USING ERRCODE = '08006'; END $$");
-	p = open_logged("postgres", "&user=postgres", OWNER, 300);
+	p = open_logged();
 	for (int i = 0; i < 2; i++) {
 		assert_ok(txn_run(p, TXN_WRITE, sell, &s));
 		sql("CREATE CONSTRAINT TRIGGER fails AFTER UPDATE ON "
@@ -651,45 +620,6 @@ TEST(a_commit_that_fails_again_and_again_is_logged_once)
 	assert_int_equal(times(text, "doing=COMMIT message=\"no disk\""), 2);
 	assert_int_equal(times(text, "event=store-commits"), 2);
 	assert_int_equal(times(text, "event="), 4);
-}
-
-/* The process that opens the store says so. */
-CASE(a_refusal_at_first_is_told_at_once_and_not_logged)
-{
-	static const struct {
-		const char *database, *rest, *says;
-	} rows[] = {
-		{ "postgres", "&user=secret&password=wr0ng",
-		    "FATAL:  password authentication failed for user "
-		    "\"secret\"" },
-		{ "postgres", "&user=secret",
-		    "write it into a file with mode 0600, and name that file "
-		    "in PGPASSFILE)" },
-		{ "postgres", "&user=nobody",
-		    "FATAL:  role \"nobody\" does not exist" },
-		{ "nothere", "&user=postgres",
-		    "FATAL:  database \"nothere\" does not exist" },
-		{ "closed", "&user=secret&password=s3kr:t%2Fpw",
-		    "FATAL:  permission denied for database \"closed\"" },
-	};
-	struct txn_pool *p;
-	int64_t begun, count;
-
-	sql("CREATE DATABASE closed");
-	sql("REVOKE CONNECT ON DATABASE closed FROM PUBLIC");
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		p = open_logged(rows[i].database, rows[i].rest, 0, 30000);
-		begun = clock_mono();
-		assert_int_equal(
-		    txn_run(p, TXN_LOOK, count_sales, &count), RC_IO);
-		assert_true(clock_mono() - begun < 15000);
-		assert_string_equal(read_log(), "");
-		if (strstr(txn_message(p), rows[i].says) == NULL ||
-		    strstr(txn_message(p), "wr0ng") != NULL ||
-		    strstr(txn_message(p), "LOCATION") != NULL)
-			fail_msg("%s", txn_message(p));
-		txn_close(p);
-	}
 }
 
 GROUP(setup_group, stop_servers)
