@@ -305,12 +305,4 @@ count_with(enum column c)
 	    row_tables[columns[c].rows]);
 }
 
-/* The different ones. */
-static UNUSED int64_t
-distinct(enum column c)
-{
-	return raw_numberf("SELECT count(DISTINCT %s) FROM %s", columns[c].name,
-	    row_tables[columns[c].rows]);
-}
-
 #endif

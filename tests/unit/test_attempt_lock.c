@@ -1,6 +1,5 @@
 /*
- * tree, process: what finds the processes that an attempt has started, and
- * what one of them can do with the descriptor that it inherits.
+ * attempt_lock, process: what finds the processes that an attempt has started.
  */
 #include "config.h"
 

@@ -202,37 +202,6 @@ TEST(the_file_is_empty_and_has_the_mode_asked_for)
 	liveness_close(l);
 }
 
-/* A handler that outlives us must not keep our leases alive. */
-TEST(a_program_that_is_started_does_not_hold_the_lock)
-{
-	struct liveness *l, *other;
-	int64_t name;
-	int out[2];
-	pid_t pid;
-	char c;
-
-	assert_int_equal(pipe(out), 0);
-	assert_ok(liveness_open(&other, database, 0600));
-	assert_ok(liveness_open(&l, database, 0600));
-	name = liveness_self(l);
-	pid = fork();
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(out[1], STDOUT_FILENO);
-		execl(
-		    "/bin/sh", "sh", "-c", "echo; exec sleep 60", (char *)NULL);
-		_exit(127);
-	}
-	close(out[1]);
-	assert_int_equal(read(out[0], &c, 1), 1); /* it runs */
-	close(out[0]);
-	liveness_close(l);
-	assert_false(alive(other, name));
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	liveness_close(other);
-}
-
 /* The search for a free byte comes to an end. */
 TEST(a_file_that_another_has_locked_whole_is_given_up)
 {

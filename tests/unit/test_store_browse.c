@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include "uuid.h"
 #include "store_fixture.h"
 
 /* More keys than one answer tells. */

@@ -1,6 +1,7 @@
 /*
  * The files of a store: what is refused when it is opened, and what is noticed
- * when they are removed, replaced or overwritten while it is open.
+ * while it is open.  Each of them is removed, replaced and overwritten in
+ * tests/system/test_files.py.
  */
 #include "config.h"
 

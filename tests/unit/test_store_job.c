@@ -252,47 +252,6 @@ STORE_TEST(a_full_queue_keeps_nothing)
 	assert_false(ticket.full);
 }
 
-STORE_TEST(a_synchronous_key_can_have_a_resource)
-{
-	struct store_reservation r = reservation("k");
-	const char *resource;
-	struct store_lease lease = reserve_as(&r);
-	const struct record *st;
-
-	assert_string_equal(record_of("k")->resource, "");
-	settle(&lease, RECORD_FAILED_RETRYABLE);
-	r.resource = true;
-	lease = reserve_as(&r);
-	assert_false(record_of("k")->accepted);
-	resource = textf("%s", record_of("k")->resource);
-	assert_int_equal(strlen(resource), RECORD_RESOURCE_LEN);
-	settle(&lease, RECORD_FAILED_RETRYABLE);
-	lease = reserve_as(&r);
-	st = status_at(resource); /* it stays the same */
-	assert_int_equal(st->state, RECORD_IN_PROGRESS);
-	assert_int_equal(st->attempt, 3);
-	assert_int_equal(st->expires_at, 0);
-	/* each key has its own */
-	r = reservation("other");
-	r.resource = true;
-	reserve_as(&r);
-	assert_int_equal(distinct(K_RESOURCE), 2);
-}
-
-STORE_TEST(no_key_has_that_resource)
-{
-	static const char *const names[] = { "", "x",
-		"0123456789abcdef0123456789abcdef" };
-	struct record st;
-
-	reserve("k"); /* has none */
-	for (size_t i = 0; i < COUNT(names); i++) {
-		assert_int_equal(
-		    store_status(store, names[i], &st), RC_NOTFOUND);
-		assert_null(st.key);
-	}
-}
-
 /* --- the queue ----------------------------------------------------------- */
 
 STORE_TEST(a_job_is_started_once_and_ends_as_any_key)

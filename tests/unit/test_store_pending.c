@@ -1,7 +1,7 @@
 /*
- * store on PostgreSQL: the outcome of a COMMIT is not known, or the server
- * refuses.  What a client was told stays true: a key that did not run is free
- * again, and an outcome is recorded once.
+ * store on PostgreSQL: the outcome of a COMMIT is not known.  What a client was
+ * told stays true: a key that did not run is free again, and an outcome is
+ * recorded once.
  *
  * The store's connections go through a proxy that cuts them at a COMMIT.  The
  * test itself is connected to the server.

@@ -97,29 +97,26 @@ STORE_TEST(a_later_attempt_replaces_what_an_earlier_one_left)
 	}
 }
 
-STORE_TEST(what_a_lost_attempt_has_left_is_swept)
-{
-	reserve("k");
-	leave_pieces("k");
-	lose_owner(NULL);
-	assert_int_equal(sweep(store), 1);
-	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
-	assert_int_equal(count_of(PIECES), 0);
-}
-
-STORE_TEST(what_an_attempt_has_left_that_answered_itself_is_swept)
+/* Of one that was lost, and of one that has answered itself, too. */
+STORE_TEST(what_an_attempt_has_left_is_swept)
 {
 	static const char body[5000];
-	struct store_lease lease = reserve("k");
+	struct store_lease lease;
 
-	leave_pieces("k");
-	respond(&lease, body, sizeof(body));
-	assert_true(bodies_are_well());
-	lose_owner(NULL);
-	assert_int_equal(sweep(store), 1);
-	assert_int_equal(state_of("k"), RECORD_COMPLETED);
-	assert_int_equal(count_of(PIECES), 0);
-	assert_true(bodies_are_well());
+	for (int answers = 0; answers < 2; answers++) {
+		delete_all(KEYS);
+		lease = reserve("k");
+		leave_pieces("k");
+		if (answers)
+			respond(&lease, body, sizeof(body));
+		assert_true(bodies_are_well());
+		lose_owner(NULL);
+		assert_int_equal(sweep(store), 1);
+		assert_int_equal(
+		    state_of("k"), answers ? RECORD_COMPLETED : RECORD_UNKNOWN);
+		assert_int_equal(count_of(PIECES), 0);
+		assert_true(bodies_are_well());
+	}
 }
 
 /* Its token is not the key's any more. */

@@ -4,8 +4,6 @@
  */
 #include "config.h"
 
-#include <sys/stat.h>
-
 #include <fcntl.h>
 
 #include "store_fixture.h"

@@ -127,21 +127,6 @@ CASE(unsealed_a_key_is_answered_from_and_does_not_age)
 	assert_int_equal(state_of("k"), RECORD_NONE);
 }
 
-CASE(the_request_is_kept_until_it_is_sealed)
-{
-	struct store_reservation r = reservation("k");
-	struct store_lease lease;
-
-	r.reconcile_delay = 1;
-	give_request(&r, NULL, 0);
-	lease = reserve_as(&r);
-	say(handler, &lease, OWN);
-	assert_int_equal(count_of(REQUESTS), 1);
-	doctor_finds_nothing();
-	settle(&lease, RECORD_UNKNOWN);
-	assert_int_equal(count_of(REQUESTS), 0);
-}
-
 CASE(fields_that_are_not_its_to_send_are_left_out)
 {
 	struct store_lease lease = reserve("k");
