@@ -47,6 +47,7 @@
 #define RANDOM      12  /* subsets tried at each cut */
 #define SHOWN       5   /* failures told in full */
 #define DEPTH       2   /* how often power fails */
+#define COUNTED     16  /* of so many survivors one is counted */
 #define NESTED      4   /* new processes cut again, at most */
 #define NESTED_EACH 20  /* survivors of each */
 #define NESTED_RARE 150 /* of so many survivors one */
@@ -89,7 +90,7 @@ struct run {
 	size_t each;    /* cuts; one of so many where all survived, too */
 	bool quiet;
 	bool careless; /* handlers may be, and nothing is promised then */
-	bool counting; /* how many there are */
+	bool counting; /* about how many there are */
 	struct seen seen;
 	size_t nested;
 	/* the cut */
@@ -347,13 +348,14 @@ wanted(struct run *r, uint64_t set, bool always)
 	uint64_t hash = mix(set ^ mix(disk_epoch(r->disk)) ^
 	    mix(r->lowest * STEPS_MAX + r->highest + 1));
 
-	if (seen_before(&r->seen, hash))
+	if (r->counting) {
+		if (mix(hash) % COUNTED == 0 && !seen_before(&r->seen, hash))
+			r->possible += COUNTED;
 		return false;
-	r->possible++;
-	if (r->counting)
-		return false;
-	return (always && !r->quiet && (r->cut + drawn) % r->each == 0) ||
-	    (mix(hash ^ drawn) & 0xffffffff) < r->share;
+	}
+	return ((always && !r->quiet && (r->cut + drawn) % r->each == 0) ||
+		   (mix(hash ^ drawn) & 0xffffffff) < r->share) &&
+	    !seen_before(&r->seen, hash);
 }
 
 static uint64_t
@@ -455,7 +457,7 @@ cut_everywhere(struct run *r)
 {
 	free(r->seen.slot);
 	memset(&r->seen, 0, sizeof(r->seen));
-	r->cuts = r->possible = 0;
+	r->cuts = 0;
 	r->disk = disk_new(r->past->trace);
 	for (r->cut = 0; r->cut <= r->past->trace->n; r->cut++) {
 		if (r->cut >= r->past->first) {
