@@ -63,9 +63,7 @@ class Store:
         self.standby.stop(signal.SIGQUIT)
 
     def sql(self, text):
-        return self.primary.command(
-            'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', self.database,
-            '-c', text).strip()
+        return postgres.query(self.database, text)
 
     @staticmethod
     def daemons():

@@ -5,6 +5,7 @@ import os
 import base
 from answer import eq, first, problem
 from base import wait_until
+from lib.postgres import query
 from test_postgres_ops import HELLO, ctl, environment, has, refused, servers
 
 
@@ -20,10 +21,7 @@ def shop(t):
 
 def sql(server, text):
     """In the database shop, as its owner."""
-    return server.command('psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d',
-                          server.uri(user='app').replace('/postgres?',
-                                                         '/shop?'),
-                          '-c', text).strip()
+    return query(server.uri(user='app').replace('/postgres?', '/shop?'), text)
 
 
 def start(t, uri):
