@@ -19,9 +19,14 @@
  *		each call, not a sample, or a larger sample; one row of the
  *		table alone, in this process.  POWER=all and POWER=more say the
  *		same.
+ *
+ * FAULTS_SAMPLE=TEXT draws half as many calls as a small sample has: not evenly
+ * of all, but of the steps, and each row others, so that all rows together
+ * strike in every step.
  */
 #include "config.h"
 
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -41,7 +46,9 @@
 #define LASTING 12 /* from then on (memory: as once): so many of all */
 #define JOBS    4  /* they mostly wait */
 #define SHOWN   3
-#define CUTS    4 /* survivors of power that fails after a failed sync */
+#define STEPS   32 /* of a life, at most */
+#define COUNTS  3  /* lives in which nothing fails */
+#define CUTS    4  /* survivors of power that fails after a failed sync */
 
 /* ms: what a caller waits; what it takes to go on after a repair, at most. */
 #define PATIENCE 40
@@ -102,13 +109,17 @@ struct trial {
 	size_t which; /* of lives */
 	unsigned nth; /* 0: nothing fails */
 	struct life life;
-	char text[128];
 	bool seen; /* that it struck */
 	bool ok;
 };
 
 static char base[200];
 static bool everything, more;
+static const char *drawn; /* FAULTS_SAMPLE, or NULL */
+
+/* What each life calls up to the end of each step, if nothing fails: shared by
+ * all processes. */
+static unsigned (*calls)[STEPS][VFS_NCALLS];
 
 /* --- memory of the program, see Makefile.am ----------------------------- */
 
@@ -289,6 +300,20 @@ go_on(struct trial *t, const struct life_step *s, enum rc rc, const char *step)
 	return rc == RC_OK;
 }
 
+/* The least numbers, as some calls are made again while the store waits. */
+static void
+count(size_t which, size_t step)
+{
+	unsigned *n = calls[which][step], now;
+	size_t i;
+
+	for (i = 0; i < VFS_NCALLS; i++) {
+		now = vfs_calls((enum vfs_call)i);
+		if (n[i] == 0 || now < n[i])
+			n[i] = now;
+	}
+}
+
 static bool
 live(struct trial *t)
 {
@@ -320,6 +345,8 @@ live(struct trial *t)
 			break;
 		if (l->wrong[0] != '\0')
 			bad(t, step, "alive", l->wrong);
+		if (t->nth == 0)
+			count(t->which, i);
 	}
 	vfs_repair();
 	if (t->ok) {
@@ -341,32 +368,86 @@ live(struct trial *t)
 /* --- rows --------------------------------------------------------------- */
 
 static bool
+nothing_fails(void)
+{
+	static const struct row none = { "nothing", VFS_READ, SQLITE_OK, false,
+		false };
+	struct trial t;
+	bool ok = true;
+	size_t i;
+
+	for (i = 0; i < LIVES * COUNTS; i++) {
+		memset(&t, 0, sizeof(t));
+		t.row = &none;
+		t.which = i % LIVES;
+		ok = live(&t) && ok;
+	}
+	return ok;
+}
+
+static bool
+try_short_calls(void)
+{
+	bool ok;
+
+	vfs_set_short(true);
+	ok = nothing_fails();
+	vfs_set_short(false);
+	return ok;
+}
+
+/* Of n drawn calls that row makes, the number of the one at i. */
+static unsigned
+draw(const struct row *row, size_t which, unsigned i, unsigned n)
+{
+	unsigned from[STEPS + 1] = { 0 }, m = 0, now;
+	uint32_t hash = 2166136261U; /* FNV-1a */
+	uint64_t at;
+	const char *s;
+	size_t j;
+
+	for (s = drawn; *s != '\0'; s++)
+		hash = (hash ^ (unsigned char)*s) * 16777619U;
+	/* the steps with such calls */
+	for (j = 0; j < *lives[which].n; j++) {
+		now = calls[which][j][row->call];
+		if (now > from[m])
+			from[++m] = now;
+	}
+	/* in units of 2^-32 step; after 7 rows there again */
+	hash += (uint32_t)(row - rows) * (UINT32_MAX / 7);
+	at = (((uint64_t)i << 32) + hash) * m / n;
+	m = (unsigned)(at >> 32);
+	return 1 + from[m] +
+	    (unsigned)((at & UINT32_MAX) * (from[m + 1] - from[m]) >> 32);
+}
+
+static bool
 try_life(const struct row *row, size_t which)
 {
-	unsigned i, n, calls, want, struck_in = 0, wrong = 0;
+	unsigned all = calls[which][*lives[which].n - 1][row->call];
+	unsigned i, n, want, struck_in = 0, wrong = 0;
+	bool sample = drawn != NULL && !more;
 	struct trial t;
 
-	memset(&t, 0, sizeof(t));
-	t.row = row;
-	t.which = which;
-	if (!live(&t))
-		return false;
-	calls = vfs_calls(row->call);
 	want = row->lasting && row->call != VFS_MEMORY ? LASTING : ONCE;
 	want /= SLOWER * LIVES * (more ? 1 : FEWER);
-	n = everything || calls < want ? calls : want;
+	n = everything || all < want ? all : want;
+	if (sample)
+		n = (n + 1) / 2;
 	for (i = 0; i < n && wrong < SHOWN; i++) {
 		memset(&t, 0, sizeof(t));
 		t.row = row;
 		t.which = which;
 		/* spread; the first is always one of them */
-		t.nth = 1 + (unsigned)((uint64_t)i * calls / n);
+		t.nth = sample ? draw(row, which, i, n)
+			       : 1 + (unsigned)((uint64_t)i * all / n);
 		if (!live(&t))
 			wrong++;
 		if (t.seen)
 			struck_in++;
 	}
-	printf("# %s: %u of %u calls failed\n", row->text, struck_in, calls);
+	printf("# %s: %u of %u calls failed\n", row->text, struck_in, all);
 	return wrong == 0 && struck_in > 0;
 }
 
@@ -382,24 +463,15 @@ try_row(const struct row *row)
 	return ok;
 }
 
-static bool
-try_short_calls(void)
-{
-	static const struct row none = { "short reads and writes", VFS_READ,
-		SQLITE_OK, false, false };
-	struct trial t;
-	bool ok;
+/* The first case; then each row; then the last. */
+#define CASES (NROWS + 2)
 
-	memset(&t, 0, sizeof(t));
-	t.row = &none;
-	vfs_set_short(true);
-	ok = live(&t);
-	memset(&t, 0, sizeof(t));
-	t.row = &none;
-	t.which = 1;
-	ok = live(&t) && ok;
-	vfs_set_short(false);
-	return ok;
+static const char *
+case_text(size_t i)
+{
+	return i == 0    ? "nothing fails"
+	    : i <= NROWS ? rows[i - 1].text
+			 : "short reads and writes";
 }
 
 static int
@@ -412,7 +484,12 @@ child(size_t i)
 	vfs_install();
 	vfs_base(base, sizeof(base));
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	ok = i < NROWS ? try_row(&rows[i]) : try_short_calls();
+	if (i > NROWS)
+		ok = try_short_calls();
+	else
+		ok = (i > 0 && calls[0][0][VFS_OPEN] > 0) || nothing_fails();
+	if (i > 0 && i <= NROWS)
+		ok = try_row(&rows[i - 1]) && ok;
 	snprintf(dir, sizeof(dir), "%s/life", base);
 	if (disk_empty(dir))
 		(void)rmdir(dir);
@@ -426,19 +503,27 @@ child(size_t i)
 int
 main(int argc, char **argv)
 {
-	const char *how = argc > 1 ? argv[1] : getenv("POWER"), *text;
+	const char *how = argc > 1 ? argv[1] : getenv("POWER");
 	size_t i, begun = 0, ended = 0, failed = 0;
-	pid_t pids[NROWS + 1], pid;
+	pid_t pids[CASES], pid;
 	bool ok;
 	int status;
 
 	everything = how != NULL && strcmp(how, "all") == 0;
 	more = everything || (how != NULL && strcmp(how, "more") == 0);
+	drawn = getenv("FAULTS_SAMPLE");
+	calls = mmap(NULL, LIVES * sizeof(*calls), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (calls == MAP_FAILED)
+		return 2;
 	if (argc > 2)
-		return child((size_t)atoi(argv[2]) - 1);
-	printf("1..%zu\n", NROWS + 1);
-	while (ended < NROWS + 1) {
-		while (begun < NROWS + 1 && begun - ended < JOBS) {
+		return child((size_t)atoi(argv[2]));
+	printf(
+	    "# FAULTS_SAMPLE=%s\n1..%zu\n", drawn != NULL ? drawn : "", CASES);
+	while (ended < CASES) {
+		/* the rows need what the first case has counted */
+		while (
+		    begun < CASES && begun - ended < (ended == 0 ? 1 : JOBS)) {
 			fflush(stdout);
 			pids[begun] = fork();
 			if (pids[begun] == -1)
@@ -453,14 +538,15 @@ main(int argc, char **argv)
 		pid = wait(&status);
 		for (i = 0; pids[i] != pid; i++)
 			continue;
-		text = i < NROWS ? rows[i].text : "short reads and writes";
 		ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 		if (WIFSIGNALED(status))
-			printf("# %s: signal %d\n", text, WTERMSIG(status));
+			printf("# %s: signal %d\n", case_text(i),
+			    WTERMSIG(status));
 		ended++;
 		if (!ok)
 			failed++;
-		printf("%sok %zu - %s\n", ok ? "" : "not ", ended, text);
+		printf(
+		    "%sok %zu - %s\n", ok ? "" : "not ", ended, case_text(i));
 	}
 	return failed == 0 ? 0 : 1;
 }
