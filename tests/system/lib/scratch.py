@@ -40,6 +40,11 @@ def folder(prefix, where=None):
     return path
 
 
+def keep(path):
+    """No later run removes the folder."""
+    os.unlink(os.path.join(path, LOCK))
+
+
 def remove_left(where, prefix):
     for name in glob.glob(os.path.join(where, prefix + '*', LOCK)):
         try:
