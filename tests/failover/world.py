@@ -10,7 +10,6 @@ import signal
 import base
 import fcgi
 import proc
-import scratch
 from answer import eq, problem
 from base import wait_until
 from lib.postgres import Servers
@@ -28,7 +27,7 @@ AGAIN = ('key-in-progress', 'store-unavailable', 'outcome-not-recorded')
 
 
 def servers(t):
-    group = Servers(scratch.folder('once-pg-'))
+    group = Servers()
     t.defer(group.close)
     return group
 

@@ -3,7 +3,6 @@ import json
 import os
 
 import base
-import scratch
 from answer import eq, first, problem, replay
 from base import wait_until
 from lib.postgres import Server, Servers
@@ -14,7 +13,7 @@ UNKNOWN = 'echo "Content-Type: text/plain"; echo; kill -9 $$'
 
 
 def servers(t):
-    s = Servers(scratch.folder('once-pg-'))
+    s = Servers()
     t.defer(s.close)
     return s
 

@@ -2,14 +2,13 @@
 import os
 
 import base
-import scratch
 from answer import eq, problem
 from lib.postgres import Servers
 
 
 def cluster(t):
     """A primary whose commits wait for the standby."""
-    s = Servers(scratch.folder('once-pg-'))
+    s = Servers()
     t.defer(s.close)
     primary = s.make('a')
     standby = s.make('b', 'a')

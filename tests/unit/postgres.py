@@ -35,7 +35,7 @@ def obey(servers, line):
 
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    servers = Servers(scratch.folder('once-unit-', scratch.memory()))
+    servers = Servers(scratch.memory())
     try:
         for line in sys.stdin:
             try:

@@ -18,7 +18,7 @@ import socket
 import subprocess
 import threading
 
-from lib import proc
+from lib import proc, scratch
 from lib.base import Skip, wait_until
 
 # Nothing here must outlive a crash of the machine.
@@ -352,11 +352,6 @@ class Proxy:
         name = re.match('postgresql:///([^?]+)', uri).group(1)
         return self.uri().replace('/postgres?', '/%s?' % name)
 
-    def drop(self, uri):
-        """Of database(): 8 MB and more that the run has no more use for."""
-        name = re.match('postgresql:///([^?]+)', uri)[1]
-        self.sql('DROP DATABASE %s WITH (FORCE)' % name)
-
     def is_cut(self, what, client):
         """Whether that COMMIT is cut: see cut_commits()."""
         making = client in self.making
@@ -506,9 +501,9 @@ class Proxy:
 class Servers:
     """Named servers and proxies, for tests in other languages."""
 
-    def __init__(self, folder):
-        self.folder = folder
-        os.chmod(folder, 0o755)
+    def __init__(self, where=None):
+        """Makes a folder for them; where: see scratch.folder()."""
+        self.folder = scratch.folder('once-pg-', where)
         self.named = {}
 
     def make(self, name, primary=None):
