@@ -130,21 +130,8 @@ bool pg_is_large(const struct pg *pg);
 /*
  * Queues a statement with its parameters: one letter each, in their order.  The
  * values are copied.  No failure: an error is returned by pg_result().  The
- * letters are those of db_bindf():
- *
- *	i	int64_t
- *	z	int64_t; 0 sends NULL
- *	d	int
- *	?	int; a boolean
- *	s	const char *; for text, or the same bytes for bytea.  NULL sends
- *		NULL
- *	t	const char *; NULL and "" send NULL
- *	b	const void *, size_t
- *	o	const void *, size_t; 0 bytes send NULL
- *	u	const char *, a UUID.  NULL sends NULL, a text that is no UUID
- *		the UUID of zeros, which no row has
- *	w	const struct row_value *
- *	n	(no argument) NULL
+ * letters are those of row_parameter(); s is for text, or the same bytes for
+ * bytea.
  */
 void pg_send(struct pg *pg, enum pg_query q, const char *format, ...);
 void pg_vsend(struct pg *pg, enum pg_query q, const char *format, va_list *ap);
@@ -172,28 +159,13 @@ int pg_rows(const struct pg *pg);
 int pg_changed(const struct pg *pg);
 
 /*
- * Reads the next row: one letter for each column, in their order.  RC_NOTFOUND:
- * there is no further row.  RC_CORRUPT: a value is out of the range of its
- * letter; RC_NOMEM.  On failure the columns before that one are set, the others
- * are not.  Pointers into the row live until the next pg_result().  A letter
- * that does not fit the type of its column is a mistake in the program, as is a
- * number of letters that is not the number of columns: RC_INVALID, and a build
- * with checks aborts.  The letters are those of db_rowf():
- *
- *	i	int64_t *; bigint, integer, smallint; NULL is 0
- *	m	int64_t *; a time or a duration (ms): NULL is 0, and a number is
- *		neither negative nor so large that a sum with it overflows
- *	d	int *; a count: neither negative nor INT_MAX; NULL is 0
- *	?	bool *; boolean, or a number; NULL is false
- *	v	bool *; whether there is a value
- *	s	char **; a copy, which the caller frees; NULL is NULL
- *	f	char *, size_t; a text for a field of that size; NULL is ""
- *	u	char *, size_t; the text of a UUID, for a field of that size;
- *		NULL is ""
- *	p	const char **; in the row; NULL is NULL
- *	b	const void **, size_t *; in the row; NULL is NULL, 0
- *	-	(no argument) the column is not read
- *
+ * Reads the next row: one letter for each column, in their order, those of
+ * row_put_next(), with its failures.  RC_NOTFOUND: there is no further row.  On
+ * failure the columns before that one are set, the others are not.  Pointers
+ * into the row live until the next pg_result().  A letter that does not fit the
+ * type of its column is a mistake in the program, as is a number of letters
+ * that is not the number of columns: RC_INVALID, and a build with checks
+ * aborts.  i, m and d read bigint, integer and smallint, ? those and boolean;
  * s, f and p read text, and bytea without a NUL byte.
  */
 enum rc pg_row(struct pg *pg, const char *format, ...);
@@ -214,15 +186,8 @@ enum rc pg_vrow(struct pg *pg, const char *format, va_list *ap);
 /*
  * Reads the columns with the members' names from the row of the last pg_next()
  * or pg_row() into *out.  A statement without them, in that order, is a mistake
- * as for pg_row().  Failures are those of pg_row().  The letters are those of
- * pg_row(), and
- *
- *	x	unsigned char[]; a bytea of exactly that size
- *	w	struct row_value; a bytea of the size of its bytes
- *	e	an enum; parse() gives the value of a word, or false
- *	a	struct buf, which the caller frees: a copy of any bytes
- *
- * b has a struct row_bytes.
+ * as for pg_row().  The letters and failures are those of row_put(); x and w
+ * read a bytea.
  */
 enum rc pg_members(
     struct pg *pg, const struct row_member *members, size_t n, void *out);

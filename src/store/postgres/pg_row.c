@@ -3,15 +3,11 @@
  */
 #include "config.h"
 
-#include <assert.h>
-#include <limits.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <libpq-fe.h>
 
-#include "uuid.h"
 #include "pg_impl.h"
 
 /* Types of columns, by the numbers of the catalog pg_type, which are part of
@@ -79,135 +75,16 @@ number_at(const struct pg *pg, int i)
 	return (int64_t)number;
 }
 
+/* Reads the column for that letter. */
 static enum rc
-number_between(
-    const struct pg *pg, int i, int64_t min, int64_t max, int64_t *out)
+column_at(struct pg *pg, int i, char letter, struct row_column *c)
 {
-	*out = number_at(pg, i);
-	return *out >= min && *out <= max ? RC_OK : RC_CORRUPT;
-}
-
-static enum rc
-count_at(const struct pg *pg, int i, int *out)
-{
-	int64_t number;
-	enum rc rc = number_between(pg, i, 0, INT_MAX - 1, &number);
-
-	*out = rc == RC_OK ? (int)number : 0;
-	return rc;
-}
-
-/* The text in the row; RC_CORRUPT if a NUL is in it. */
-static enum rc
-text_at(const struct pg *pg, int i, const char **out)
-{
-	size_t n;
-
-	/* libpq adds a NUL to each value. */
-	*out = value_at(pg, i, &n);
-	if (*out == NULL || strlen(*out) == n)
-		return RC_OK;
-	*out = NULL;
-	return RC_CORRUPT;
-}
-
-static enum rc
-text_copy(const struct pg *pg, int i, char **out)
-{
-	const char *text;
-	enum rc rc;
-
-	*out = NULL;
-	rc = text_at(pg, i, &text);
-	if (rc != RC_OK || text == NULL)
-		return rc;
-	*out = strdup(text);
-	return *out != NULL ? RC_OK : RC_NOMEM;
-}
-
-static enum rc
-text_field(const struct pg *pg, int i, char *out, size_t size)
-{
-	const char *text;
-	size_t n;
-	enum rc rc;
-
-	*out = '\0';
-	rc = text_at(pg, i, &text);
-	if (rc != RC_OK || text == NULL)
-		return rc;
-	n = strlen(text);
-	if (n >= size)
-		return RC_CORRUPT;
-	memcpy(out, text, n + 1);
-	return RC_OK;
-}
-
-static enum rc
-uuid_at(const struct pg *pg, int i, char *out, size_t size)
-{
-	const char *data;
-	size_t n;
-
-	*out = '\0';
-	data = value_at(pg, i, &n);
-	if (data == NULL)
-		return RC_OK;
-	if (n != 16 || size <= UUID_LEN)
-		return RC_CORRUPT;
-	uuid_text((const unsigned char *)data, out);
-	return RC_OK;
-}
-
-static void
-bytes_at(const struct pg *pg, int i, const void **out, size_t *n)
-{
-	*out = value_at(pg, i, n);
-}
-
-static enum rc
-column_letter(struct pg *pg, int i, char letter, va_list *ap)
-{
-	const void **bytes;
-	char *field;
-	size_t n;
-
 	if (!letter_fits(pg, i, letter))
 		return pg_misused(pg, "a letter that its column does not fit");
-	switch (letter) {
-	case 'i':
-		*va_arg(*ap, int64_t *) = number_at(pg, i);
-		return RC_OK;
-	case 'm':
-		return number_between(
-		    pg, i, 0, ROW_TIME_MAX, va_arg(*ap, int64_t *));
-	case 'd':
-		return count_at(pg, i, va_arg(*ap, int *));
-	case '?':
-		*va_arg(*ap, bool *) = number_at(pg, i) != 0;
-		return RC_OK;
-	case 'v':
-		*va_arg(*ap, bool *) = value_at(pg, i, &n) != NULL;
-		return RC_OK;
-	case 's':
-		return text_copy(pg, i, va_arg(*ap, char **));
-	case 'f':
-		field = va_arg(*ap, char *);
-		return text_field(pg, i, field, va_arg(*ap, size_t));
-	case 'u':
-		field = va_arg(*ap, char *);
-		return uuid_at(pg, i, field, va_arg(*ap, size_t));
-	case 'p':
-		return text_at(pg, i, va_arg(*ap, const char **));
-	case 'b':
-		bytes = va_arg(*ap, const void **);
-		bytes_at(pg, i, bytes, va_arg(*ap, size_t *));
-		return RC_OK;
-	default:
-		return letter == '-'
-		    ? RC_OK
-		    : pg_misused(pg, "an unknown letter for a column");
-	}
+	c->data = value_at(pg, i, &c->n);
+	c->is = c->data != NULL;
+	c->number = row_letter_is_number(letter) ? number_at(pg, i) : 0;
+	return RC_OK;
 }
 
 /* --- rows by a format ----------------------------------------------------- */
@@ -226,12 +103,14 @@ pg_next(struct pg *pg)
 enum rc
 pg_vrow(struct pg *pg, const char *format, va_list *ap)
 {
+	struct row_column c;
 	enum rc rc = RC_OK;
 
 	if (strlen(format) != (size_t)PQnfields(pg->result))
 		return pg_misused(pg, "a letter for each column");
 	for (int i = 0; format[i] != '\0' && rc == RC_OK; i++)
-		rc = column_letter(pg, i, format[i], ap);
+		if ((rc = column_at(pg, i, format[i], &c)) == RC_OK)
+			rc = row_put_next(&c, format[i], ap);
 	return rc;
 }
 
@@ -274,122 +153,30 @@ pg_one(struct pg *pg, const char *format, ...)
 
 /* --- rows as structs ------------------------------------------------------ */
 
-/* The first of those columns; -1: the statement does not have them. */
-static int
-first_column(const struct pg *pg, const struct row_member *m, size_t n)
+static const char *
+column_name(const void *result, int i)
 {
-	const int count = PQnfields(pg->result);
-	int first;
-	size_t i;
-
-	for (first = 0; first + (int)n <= count; first++) {
-		for (i = 0; i < n; i++)
-			if (strcmp(PQfname(pg->result, first + (int)i),
-				m[i].name) != 0)
-				break;
-		if (i == n)
-			return first;
-	}
-	return -1;
-}
-
-/* A bytea of exactly that size. */
-static enum rc
-array_at(const struct pg *pg, int i, void *out, size_t size)
-{
-	const void *data;
-	size_t n;
-
-	bytes_at(pg, i, &data, &n);
-	if (data == NULL || n != size)
-		return RC_CORRUPT;
-	memcpy(out, data, n);
-	return RC_OK;
-}
-
-static enum rc
-buf_at(const struct pg *pg, int i, struct buf *out)
-{
-	const void *data;
-	size_t n;
-
-	bytes_at(pg, i, &data, &n);
-	buf_init(out, n);
-	return buf_add(out, data, n);
-}
-
-static enum rc
-word_at(const struct pg *pg, int i, const struct row_member *m, int *out)
-{
-	const char *word;
-	enum rc rc;
-
-	assert(m->size == sizeof(*out)); /* the size of an enum */
-	rc = text_at(pg, i, &word);
-	if (rc != RC_OK)
-		return rc;
-	return word != NULL && m->parse(word, out) ? RC_OK : RC_CORRUPT;
-}
-
-static enum rc
-member_at(struct pg *pg, int i, const struct row_member *m, void *out)
-{
-	struct row_bytes *bytes = out;
-	struct row_value *value = out;
-
-	if (!letter_fits(pg, i, m->letter))
-		return pg_misused(pg, "a letter that its column does not fit");
-	switch (m->letter) {
-	case 'i':
-		*(int64_t *)out = number_at(pg, i);
-		return RC_OK;
-	case 'm':
-		return number_between(pg, i, 0, ROW_TIME_MAX, out);
-	case 'd':
-		return count_at(pg, i, out);
-	case '?':
-		*(bool *)out = number_at(pg, i) != 0;
-		return RC_OK;
-	case 's':
-		return text_copy(pg, i, out);
-	case 'p':
-		return text_at(pg, i, out);
-	case 'f':
-		return text_field(pg, i, out, m->size);
-	case 'u':
-		return uuid_at(pg, i, out, m->size);
-	case 'b':
-		bytes_at(pg, i, &bytes->data, &bytes->n);
-		return RC_OK;
-	case 'x':
-		return array_at(pg, i, out, m->size);
-	case 'w':
-		value->n = sizeof(value->bytes);
-		return array_at(pg, i, value->bytes, value->n);
-	case 'e':
-		return word_at(pg, i, m, out);
-	case 'a':
-		return buf_at(pg, i, out);
-	default:
-		return pg_misused(pg, "an unknown letter for a member");
-	}
+	return PQfname(result, i);
 }
 
 enum rc
 pg_members(struct pg *pg, const struct row_member *members, size_t n, void *out)
 {
-	const struct row_member *m;
+	struct row_column c;
 	enum rc rc = RC_OK;
 	int first;
 
 	if (pg->result == NULL || pg->row < 0)
 		return pg_misused(pg, "members without a row");
-	first = first_column(pg, members, n);
+	first = row_first(
+	    members, n, PQnfields(pg->result), column_name, pg->result);
 	if (first == -1)
 		return pg_misused(pg, "other columns than its reader has");
-	for (size_t i = 0; i < n && rc == RC_OK; i++) {
-		m = &members[i];
-		rc = member_at(pg, first + (int)i, m, (char *)out + m->offset);
+	for (const struct row_member *m = members;
+	     m < members + n && rc == RC_OK; m++) {
+		rc = column_at(pg, first + (int)(m - members), m->letter, &c);
+		if (rc == RC_OK)
+			rc = row_put(&c, m, (char *)out + m->offset);
 	}
 	return rc;
 }

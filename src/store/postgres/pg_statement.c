@@ -11,18 +11,17 @@
 
 #include <libpq-fe.h>
 
-#include "uuid.h"
 #include "pg_impl.h"
 
 #define PARAMETERS_MAX 48
 #define LARGE          (1024 * 1024)
-#define TEXT           0 /* formats of the protocol */
-#define BINARY         1
+#define BINARY         1 /* a format of the protocol */
 
 struct parameters {
 	int n;
 	const char *value[PARAMETERS_MAX];
 	int length[PARAMETERS_MAX], format[PARAMETERS_MAX];
+	struct row_parameter from[PARAMETERS_MAX];
 	unsigned char number[PARAMETERS_MAX][8];
 };
 
@@ -56,90 +55,40 @@ put_integer(unsigned char *p, int64_t number, size_t n)
 	}
 }
 
-/* Of n bytes: 8 are a bigint, 1 a boolean. */
-static void
-parameter_number(struct parameters *p, int64_t number, size_t n)
-{
-	put_integer(p->number[p->n], number, n);
-	p->value[p->n] = (const char *)p->number[p->n];
-	p->length[p->n] = (int)n;
-	p->format[p->n] = BINARY;
-}
-
-/* As bytes: the text format of bytea has escapes. */
+/* False: it cannot be sent.  Text goes as bytes, because the text format of
+ * bytea has escapes. */
 static bool
-parameter_bytes(struct parameters *p, const void *data, size_t n)
+add_parameter(struct parameters *p, char letter, va_list *ap)
 {
-	if (n > (size_t)1 << 30) /* of a value, at most */
+	struct row_parameter *from = &p->from[p->n];
+	unsigned char *number = p->number[p->n];
+
+	if (!row_parameter(from, letter, ap))
 		return false;
-	p->value[p->n] = data != NULL ? data : "";
-	p->length[p->n] = (int)n;
+	switch (from->kind) {
+	case ROW_NULL:
+		from->data = NULL;
+		from->n = 0;
+		break;
+	case ROW_NUMBER:
+	case ROW_BOOLEAN:
+		from->n = from->kind == ROW_NUMBER ? 8 : 1;
+		put_integer(number, from->number, from->n);
+		from->data = number;
+		break;
+	case ROW_UUID:
+		from->n = sizeof(from->uuid);
+		break;
+	case ROW_TEXT:
+	case ROW_BYTES:
+		break;
+	}
+	if (from->n > (size_t)1 << 30) /* of a value, at most */
+		return false;
+	p->value[p->n] = from->data;
+	p->length[p->n] = (int)from->n;
 	p->format[p->n] = BINARY;
 	return true;
-}
-
-static void
-parameter_uuid(struct parameters *p, const char *text)
-{
-	static const char none[] = "00000000-0000-0000-0000-000000000000";
-	unsigned char bytes[16];
-
-	if (text == NULL)
-		return;
-	p->value[p->n] = uuid_parse(text, bytes) ? text : none;
-	p->format[p->n] = TEXT;
-}
-
-/* False: it cannot be sent. */
-static bool
-parameter_letter(struct parameters *p, char letter, va_list *ap)
-{
-	const struct row_value *value;
-	const char *text;
-	const void *data;
-	int64_t number;
-	size_t n;
-
-	p->value[p->n] = NULL; /* NULL, unless there is a value */
-	p->length[p->n] = 0;
-	p->format[p->n] = TEXT;
-	switch (letter) {
-	case 'i':
-	case 'z':
-		number = va_arg(*ap, int64_t);
-		if (letter == 'i' || number != 0)
-			parameter_number(p, number, 8);
-		return true;
-	case 'd':
-		parameter_number(p, va_arg(*ap, int), 8);
-		return true;
-	case '?':
-		parameter_number(p, va_arg(*ap, int) != 0, 1);
-		return true;
-	case 's':
-	case 't':
-		text = va_arg(*ap, const char *);
-		if (text == NULL || (letter == 't' && text[0] == '\0'))
-			return true;
-		return parameter_bytes(p, text, strlen(text));
-	case 'b':
-	case 'o':
-		data = va_arg(*ap, const void *);
-		n = va_arg(*ap, size_t);
-		return letter == 'o' && n == 0 ? true
-					       : parameter_bytes(p, data, n);
-	case 'u':
-		parameter_uuid(p, va_arg(*ap, const char *));
-		return true;
-	case 'w':
-		value = va_arg(*ap, const struct row_value *);
-		if (value->n > 0)
-			return parameter_bytes(p, value->bytes, value->n);
-		parameter_number(p, value->number, 8);
-		return true;
-	default:
-		return letter == 'n';
-	}
 }
 
 static enum rc
@@ -176,7 +125,7 @@ send_statement(struct pg *pg, enum pg_query q, enum pg_pending_kind kind,
 		return;
 	for (p.n = 0; format[p.n] != '\0'; p.n++)
 		if (p.n == PARAMETERS_MAX ||
-		    !parameter_letter(&p, format[p.n], ap))
+		    !add_parameter(&p, format[p.n], ap))
 			break;
 	if (format[p.n] != '\0')
 		pg->local = pg_misused(pg, "a parameter that cannot be sent");

@@ -92,20 +92,7 @@ struct db_stmt *db_stmt(struct db *db, enum query q);
  * Binds all parameters of the statement, in their order: one letter each.  A
  * format that has more or fewer letters than the statement has parameters is a
  * mistake in the program: the step returns RC_INVALID, and a build with checks
- * aborts.
- *
- *	i	int64_t
- *	z	int64_t; 0 binds NULL
- *	d	int
- *	?	int; a boolean
- *	s	const char *; NULL binds NULL
- *	t	const char *; NULL and "" bind NULL
- *	b	const void *, size_t
- *	o	const void *, size_t; 0 bytes bind NULL
- *	u	const char *, a UUID; binds its 16 bytes.  NULL binds NULL, a
- *		text that is no UUID an empty blob, which no row has
- *	w	const struct row_value *
- *	n	(no argument) NULL
+ * aborts.  The letters are those of row_parameter().
  */
 void db_bindf(struct db_stmt *s, const char *format, ...);
 void db_vbindf(struct db_stmt *s, const char *format, va_list *ap);
@@ -120,24 +107,10 @@ enum rc db_update(struct db_stmt *s, int *changed);
 void db_reset(struct db_stmt *s);
 
 /*
- * Reads all columns of the current row, in their order: one letter each, as for
- * db_bindf().  RC_CORRUPT: a value is out of the range of its letter; RC_NOMEM.
+ * Reads all columns of the current row, in their order: one letter each, those
+ * of row_put_next(), with its failures.  A format is checked as in db_bindf().
  * On failure the columns before that one are set, the others are not.  Pointers
  * into the row live until the next step or reset.
- *
- *	i	int64_t *; NULL is 0
- *	m	int64_t *; a time or a duration (ms): NULL is 0, and a number is
- *		neither negative nor so large that a sum with it overflows
- *	d	int *; a count: neither negative nor INT_MAX; NULL is 0
- *	?	bool *; NULL is false
- *	v	bool *; whether there is a value
- *	s	char **; a copy, which the caller frees; NULL is NULL
- *	f	char *, size_t; a text for a field of that size; NULL is ""
- *	u	char *, size_t; the text of a UUID, for a field of that size;
- *		NULL is ""
- *	p	const char **; in the row; NULL is NULL
- *	b	const void **, size_t *; in the row
- *	-	(no argument) the column is not read
  */
 enum rc db_rowf(struct db_stmt *s, const char *format, ...);
 enum rc db_vrowf(struct db_stmt *s, const char *format, va_list *ap);
@@ -149,14 +122,7 @@ enum rc db_onef(struct db_stmt *s, const char *format, ...);
 /*
  * Reads the columns with the members' names from the current row into *out.  A
  * statement without them, in that order, is a mistake as for db_rowf().
- * Failures are those of db_rowf().  The letters are those of db_rowf(), and
- *
- *	x	unsigned char[]; a blob of exactly that size
- *	w	struct row_value; a number
- *	e	an enum; parse() gives the value of a word, or false
- *	a	struct buf, which the caller frees: a copy of any bytes
- *
- * b has a struct row_bytes.
+ * The letters and failures are those of row_put(); w is a number.
  */
 enum rc db_members(
     struct db_stmt *s, const struct row_member *members, size_t n, void *out);

@@ -10,7 +10,6 @@
 
 #include "log.h"
 #include "limit.h"
-#include "uuid.h"
 #include "db_impl.h"
 
 struct db_stmt *
@@ -53,80 +52,38 @@ db_misused(struct db_stmt *s, const char *message)
 	return RC_INVALID;
 }
 
-static void
-bind_text(struct db_stmt *s, int i, const char *text)
-{
-	bound(s, sqlite3_bind_text(s->stmt, i, text, -1, SQLITE_STATIC));
-}
-
-static void
-bind_blob(struct db_stmt *s, int i, const void *data, size_t n)
-{
-	bound(s,
-	    sqlite3_bind_blob64(
-		s->stmt, i, data != NULL ? data : "", n, SQLITE_STATIC));
-}
-
-static void
-bind_uuid(struct db_stmt *s, int i, const char *text)
-{
-	unsigned char bytes[16];
-	const bool is = text != NULL && uuid_parse(text, bytes);
-
-	if (text != NULL)
-		bound(s,
-		    sqlite3_bind_blob(s->stmt, i, bytes, is ? sizeof(bytes) : 0,
-			SQLITE_TRANSIENT));
-}
-
 /* Binds one parameter.  Parameters are NULL beforehand. */
 static void
 bind_letter(struct db_stmt *s, int i, char letter, va_list *ap)
 {
-	const struct row_value *value;
-	const char *text;
-	const void *data;
-	int64_t number;
-	size_t n;
+	struct row_parameter p;
 
-	switch (letter) {
-	case 'i':
-	case 'z':
-		number = va_arg(*ap, int64_t);
-		if (letter == 'i' || number != 0)
-			bound(s, sqlite3_bind_int64(s->stmt, i, number));
-		break;
-	case 'd':
-	case '?':
-		bound(s, sqlite3_bind_int64(s->stmt, i, va_arg(*ap, int)));
-		break;
-	case 's':
-	case 't':
-		text = va_arg(*ap, const char *);
-		if (letter == 's' || (text != NULL && text[0] != '\0'))
-			bind_text(s, i, text);
-		break;
-	case 'b':
-	case 'o':
-		data = va_arg(*ap, const void *);
-		n = va_arg(*ap, size_t);
-		if (letter == 'b' || n > 0)
-			bind_blob(s, i, data, n);
-		break;
-	case 'u':
-		bind_uuid(s, i, va_arg(*ap, const char *));
-		break;
-	case 'w':
-		value = va_arg(*ap, const struct row_value *);
-		if (value->n > 0)
-			bind_blob(s, i, value->bytes, value->n);
-		else
-			bound(s, sqlite3_bind_int64(s->stmt, i, value->number));
-		break;
-	case 'n':
-		break;
-	default:
+	if (!row_parameter(&p, letter, ap)) {
 		s->error = db_misused(s, "an unknown letter for a parameter");
+		return;
+	}
+	switch (p.kind) {
+	case ROW_NULL:
+		break;
+	case ROW_NUMBER:
+	case ROW_BOOLEAN:
+		bound(s, sqlite3_bind_int64(s->stmt, i, p.number));
+		break;
+	case ROW_TEXT:
+		bound(s,
+		    sqlite3_bind_text64(
+			s->stmt, i, p.data, p.n, SQLITE_STATIC, SQLITE_UTF8));
+		break;
+	case ROW_BYTES:
+		bound(s,
+		    sqlite3_bind_blob64(
+			s->stmt, i, p.data, p.n, SQLITE_STATIC));
+		break;
+	case ROW_UUID:
+		bound(s,
+		    sqlite3_bind_blob64(
+			s->stmt, i, p.uuid, p.n, SQLITE_TRANSIENT));
+		break;
 	}
 }
 
