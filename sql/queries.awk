@@ -3,9 +3,12 @@
 # of X(NAME, "text", reason).  common.sql is read for both.
 #
 #	-- name: foo		begins a statement
-#	-- scan: reason		its plan may scan a table, and why
+#	-- scan: reason		its plan may scan a table, and why; a reason that
+#				begins with SQLite is none for PostgreSQL
 #	-- list: foo		begins a part of later statements, mostly
 #				columns: $foo stands for it
+#
+# SQLite has no casts such as ::bigint, and needs none.
 #
 # The output has no comments and no line breaks.  A statement ends where the
 # next one begins, so that a trigger may contain semicolons.
@@ -44,6 +47,8 @@ function flush()
 	}
 	if (dollar)
 		gsub(/\?/, "$", text)
+	else
+		gsub(/::[a-z]+/, "", text)
 	gsub(/\\/, "&&", text)
 	gsub(/"/, "\\\"", text)
 	printf " \\\n\tX(%s, \"%s;\", %s)", toupper(name), text, reason
@@ -83,6 +88,8 @@ FNR == 1 && FILENAME !~ /common[.]sql$/ {
 }
 
 /^-- scan: / {
+	if (dollar && $3 == "SQLite")
+		next
 	reason = "\"" substr($0, 10) "\""
 	next
 }

@@ -106,17 +106,57 @@ once_key INDEXED BY once_key_expiry WHERE listed = 1
 once_key NOT INDEXED WHERE listed IS NOT 1
     AND id > (SELECT recent FROM once_meta WHERE id = 1)
 
+-- What stands in the statements of ../common.sql --------------------------
+
+-- A comparison for which NULL is a value.
+-- list: is
+IS
+
+-- No other transaction can have locked a row.
+-- list: lock_key
+
+-- list: lock_effect
+
+-- list: unless_locked
+
+-- The late token, ?34, is for a store that several hosts use.
+-- list: no_late_token
+AND ?34 IS NULL
+
+-- list: is_open
+(state = 'pending' OR state = 'unknown' OR state = 'dead_letter')
+
+-- list: running
+(SELECT * FROM $by_owner AND owner > 0 AND state = 'in_progress'
+    UNION ALL SELECT * FROM $recent AND owner > 0 AND state = 'in_progress')
+
+-- list: open_effects
+once_effect INDEXED BY once_effect_open
+
+-- list: effects_of_key
+once_effect INDEXED BY once_effect_of_key
+
+-- list: path_begins
+substr(CAST(path AS BLOB), 1, length(CAST(?3 AS BLOB))) = CAST(?3 AS BLOB)
+
+-- list: repeats_of_scope
+r.scope = s.scope
+
+-- The place is the number of the identity, and that of the row.
+-- list: identity_place
+identity, id
+
+-- list: identities
+once_key INDEXED BY once_key_identity
+WHERE identity BETWEEN ?13 AND ?14 AND (identity, id) > (?11, ?12)
+ORDER BY identity, id
+
 -- A small response is read with its key.  The identity is not: it is copied for
 -- nothing, because the caller has it.
 -- name: find
 SELECT id, NULL AS key, NULL AS path, NULL AS scope, $record, $response
 FROM once_key
 WHERE identity = ?4 AND key = ?1 AND path = ?2 AND scope = ?3;
-
--- name: answer
-SELECT $row, $response FROM once_key
-WHERE id = ?1 AND key = ?2 AND path = ?3 AND scope = ?4
-    AND state = 'completed' AND kept = 1;
 
 -- name: pieces
 SELECT id FROM once_piece
@@ -342,9 +382,6 @@ ON CONFLICT (scope) DO UPDATE SET
     duplicates = duplicates + excluded.duplicates,
     misuse = misuse + excluded.misuse, counted_at = excluded.counted_at;
 
--- name: topic_add
-INSERT OR IGNORE INTO once_topic(name) VALUES (?1);
-
 -- ?1: this process, which is the only one.
 -- name: topic_clear
 -- scan: there are a few topics
@@ -356,13 +393,6 @@ DELETE FROM once_topic WHERE ?1;
 -- next statements writes it, in one transaction: see store_change.h.  Each
 -- names the state, the attempt and the token that were read.
 
--- name: record_read
-SELECT $row FROM once_key WHERE id = ?1;
-
--- The same: no other transaction can have locked the row.
--- name: record_read_free
-SELECT $row FROM once_key WHERE id = ?1;
-
 -- All columns of the record that may change, but the spec of the fingerprint,
 -- and the recovery point, which only the handler's triggers change.
 -- list: record_columns
@@ -372,15 +402,10 @@ reconcile_delay, reconcile_after, reconcile_attempts, resource, accepted,
 queued_at, kept, status, body_length, last_error, fingerprint, caller, peer,
 cookie, method, instance
 
--- The late token, ?34, is for a store that several hosts use.
 -- list: record_values
 ?5, ?6, ?7, ?8, ?9, CASE WHEN ?10 THEN 'resume' END, ?11, ?12, ?13,
 CASE WHEN ?14 THEN 'gone' END, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
 ?25, ?26, ?27, ?28, ?29, ?30, ?31, nullif(?32, 'POST'), ?33
-
--- list: record_set
-($record_columns) = ($record_values),
-fingerprint_spec = CASE WHEN ?35 >= 0 THEN ?35 ELSE fingerprint_spec END
 
 -- list: record_was
 id = ?1 AND state = ?2 AND attempt = ?3 AND token IS ?4
@@ -397,15 +422,6 @@ VALUES (?1, ?2, ?3, ?4, $record_values, ?35,
     ?37, ?12, CASE WHEN ?23 IS NOT NULL
 	OR ?1 <= (SELECT recent FROM once_meta WHERE id = 1) THEN 1 END);
 
--- name: record_write
-UPDATE once_key SET $record_set WHERE $record_was AND ?34 IS NULL;
-
--- The same with the response.
--- name: record_write_answer
-UPDATE once_key SET $record_set, kind = ?36, response_version = ?37,
-    reason = ?38, headers = ?39, body = ?40
-WHERE $record_was AND ?34 IS NULL;
-
 -- Finishing ---------------------------------------------------------------
 
 -- Pieces of a large body: see schema.sql.
@@ -419,16 +435,6 @@ WHERE id BETWEEN 65536 * ?1 AND 65536 * ?1 + 65535;
 -- name: delete_pieces
 DELETE FROM once_piece
 WHERE id BETWEEN 65536 * ?1 AND 65536 * ?1 + 65535;
-
--- Answers that were not accepted.
--- name: refused_new
-INSERT OR REPLACE INTO once_refused(key_id, attempt, exit_status, signal,
-    length, output, errors)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
-
--- name: refused
-SELECT attempt, exit_status, signal, length, output IS NOT NULL, output, errors
-FROM once_refused WHERE key_id = ?1;
 
 -- Finding out what happened ------------------------------------------------
 
@@ -488,43 +494,6 @@ WHERE e.id = ?1 AND e.effect_key = ?2
 -- A verb reads the rows, a function of effect.h changes them, and
 -- effect_write writes each that has changed: see store_effects.c.
 
--- name: effect_read
-SELECT $effect FROM once_effect WHERE id = ?1;
-
--- The same: no other transaction can have locked the row.
--- name: effect_read_free
-SELECT $effect FROM once_effect WHERE id = ?1;
-
--- Of the key of effect ?1 the first pending one, and one that has the turn,
--- but not that effect.
--- name: effect_first
-SELECT $effect FROM once_effect
-WHERE key_id = (SELECT e.key_id FROM once_effect e WHERE e.id = ?1)
-    AND state = 'pending' AND id <> ?1
-ORDER BY id LIMIT 1;
-
--- name: effect_holder
-SELECT $effect FROM once_effect
-WHERE key_id = (SELECT e.key_id FROM once_effect e WHERE e.id = ?1)
-    AND state = 'pending' AND id <> ?1
-    AND (next_at IS NOT NULL OR owner IS NOT NULL) LIMIT 1;
-
--- list: effect_was
-id = ?1 AND state = ?2 AND attempts = ?3 AND owner IS ?4
-
--- name: effect_write
-UPDATE once_effect SET state = ?5, attempts = ?6,
-    next_at = CASE WHEN ?7 THEN ?8 END, owner = ?9, reference = ?10,
-    last_error = ?11, updated_at = ?12,
-    payload = CASE WHEN ?13 THEN payload END
-WHERE $effect_was;
-
--- Deletes a delivered effect if its key is deleted, or is a marker.
--- name: effect_gone
-DELETE FROM once_effect
-WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM once_key k
-    WHERE k.id = once_effect.key_id AND k.state <> 'expired');
-
 -- name: delete_payload
 DELETE FROM once_payload WHERE effect_id = ?1;
 
@@ -534,15 +503,6 @@ DELETE FROM once_effect WHERE key_id = ?1 AND state = 'delivered';
 -- The owners of tries, and the tries of one.
 -- name: effect_owner
 SELECT owner FROM once_effect WHERE owner > ?1 ORDER BY owner LIMIT 1;
-
--- name: effect_of_owner
-SELECT id FROM once_effect WHERE owner = ?1 AND id > ?2 ORDER BY id LIMIT 1;
-
--- name: effect_list
-SELECT $effect FROM once_effect
-WHERE id > ?1 AND (?2 IS NULL OR scope = ?2) AND (?3 IS NULL OR path = ?3)
-    AND (?4 IS NULL OR state = ?4) AND updated_at >= ?5
-ORDER BY id LIMIT ?6;
 
 -- Passes ------------------------------------------------------------------
 
@@ -608,15 +568,6 @@ PRAGMA data_version;
 
 -- For operators -----------------------------------------------------------
 
--- The columns of struct store_listed.
--- name: list_all
-SELECT $row, $response,
-    EXISTS (SELECT 1 FROM once_request o WHERE o.key_id = k.id) AS request,
-    EXISTS (SELECT 1 FROM once_refused f WHERE f.key_id = k.id) AS output
-FROM once_key k
-WHERE id > ?1
-ORDER BY id LIMIT ?2;
-
 -- name: counts
 -- scan: counts every key, when an operator asks
 SELECT state, count(*), min(updated_at), total(body_length)
@@ -667,13 +618,6 @@ WHERE k.kept = 1 AND k.body IS NULL AND k.body_length > 0
 	ELSE (SELECT sum(length(p.body)) FROM once_piece p
 	    WHERE p.id BETWEEN 65536 * k.n AND 65536 * k.n + 65535) END
 
--- list: orphan_requests
-SELECT count(*) FROM once_request r
-WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = r.key_id
-    AND (k.state IN ('pending', 'in_progress', 'unknown', 'dead_letter')
-	OR (k.state = 'failed_retryable' AND k.accepted = 1)
-	OR k.token IS NOT NULL))
-
 -- The error of kept_bytes.
 -- list: kept_error
 SELECT kept_bytes - (SELECT coalesce(sum(length(environment) + body_length), 0)
@@ -686,22 +630,6 @@ SELECT count(*) FROM once_key k
 WHERE k.queued_at >= 0
     AND NOT EXISTS (SELECT 1 FROM once_request r WHERE r.key_id = k.id)
 
--- Delivered effects of deleted keys; pending effects of keys that have not
--- exactly one turn; and payloads without an effect, or of an effect that needs
--- none.
--- list: orphan_effects
-SELECT count(*) FROM once_effect e
-WHERE e.state = 'delivered'
-    AND NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = e.key_id
-	AND k.state <> 'expired')
-
--- list: stalled_effects
-SELECT count(*) FROM once_effect e
-WHERE e.state <> 'delivered' AND e.state = 'pending'
-    AND 1 <> (SELECT count(*) FROM once_effect f
-	WHERE f.key_id = e.key_id AND f.state = 'pending'
-	AND (f.next_at IS NOT NULL OR f.owner IS NOT NULL))
-
 -- list: orphan_payloads
 SELECT count(*) FROM once_payload p
 WHERE NOT EXISTS (SELECT 1 FROM once_effect e WHERE e.id = p.effect_id
@@ -712,21 +640,6 @@ SELECT count(*) FROM once_effect e
 WHERE e.state <> 'delivered' AND e.state IN ('pending', 'dead_letter')
     AND e.payload IS NULL
     AND NOT EXISTS (SELECT 1 FROM once_payload p WHERE p.effect_id = e.id)
-
--- What doctor counts: see store_doctor.c.
--- name: doctor_bodies
--- scan: looks at every key and body, when an operator asks
-SELECT ($orphan_bodies) + ($orphan_pieces), ($missing_bodies);
-
--- name: doctor_requests
--- scan: looks at every request that is kept, when an operator asks
-SELECT ($orphan_requests), ($orphan_request_pieces), ($missing_request_bodies),
-    ($missing_requests), ($kept_error);
-
--- name: doctor_effects
--- scan: looks at every effect, when an operator asks
-SELECT ($orphan_effects), ($stalled_effects), ($missing_payloads),
-    ($orphan_payloads);
 
 -- For doctor, which reads every row, a page after that number.
 -- name: rows
@@ -775,29 +688,6 @@ FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
     ('once_response_insert'))
 WHERE column1 NOT IN (SELECT name FROM sqlite_schema);
 
--- Unknown keys that only an operator can resolve; and the other open keys.
--- name: count_open
-SELECT count(*) FILTER (WHERE state = 'unknown' AND reconcile_after IS NULL),
-    count(*) FILTER (WHERE state = 'unknown' AND reconcile_after IS NOT NULL),
-    count(*) FILTER (WHERE state = 'dead_letter')
-FROM once_key
-WHERE state = 'pending' OR state = 'unknown' OR state = 'dead_letter';
-
--- name: scopes
--- scan: counts every key, when an operator asks
-SELECT s.*, coalesce(r.duplicates, 0) AS duplicates,
-    coalesce(r.misuse, 0) AS misuse
-FROM (SELECT sum(state = 'pending') AS pending,
-	sum(state = 'in_progress') AS in_progress,
-	sum(state = 'completed') AS completed,
-	sum(state = 'failed_retryable') AS failed_retryable,
-	sum(state = 'unknown') AS unknown,
-	sum(state = 'dead_letter') AS dead_letter,
-	sum(state = 'expired') AS expired, scope
-    FROM once_key WHERE ?1 IS NULL OR scope > ?1
-    GROUP BY scope ORDER BY scope LIMIT ?2) s
-LEFT JOIN once_repeat r ON r.scope = s.scope ORDER BY s.scope;
-
 -- The leases of an owner, and the effects that it is trying.
 -- name: owner_count
 SELECT (SELECT count(*) FROM $by_owner AND owner = ?1)
@@ -811,51 +701,6 @@ SELECT (SELECT count(*) FROM $by_owner AND owner = ?1)
 -- columns are the number of a row, whether it is looked for, its place, and
 -- when it was made.
 
--- list: matches
-ifnull((?1 IS NULL OR key = ?1) AND (?2 IS NULL OR scope = ?2)
-    AND (?3 IS NULL OR path = ?3 OR (?4 AND substr(CAST(path AS BLOB), 1,
-	length(CAST(?3 AS BLOB))) = CAST(?3 AS BLOB)))
-    AND (?5 IS NULL OR state = ?5) AND (?6 IS NULL OR peer = ?6)
-    AND (?7 IS NULL OR downstream = ?7)
-    AND created_at >= ?8 AND created_at < ?9 AND updated_at >= ?10, 0)
-
--- name: browse_range
-SELECT id, $matches, identity, id, created_at
-FROM once_key INDEXED BY once_key_identity
-WHERE identity BETWEEN ?13 AND ?14 AND (identity, id) > (?11, ?12)
-ORDER BY identity, id LIMIT ?15;
-
--- name: browse_open
-SELECT id, $matches, updated_at, id, created_at FROM once_key
-WHERE (state = 'pending' OR state = 'unknown' OR state = 'dead_letter')
-    AND state = ?5 AND (updated_at, id) > (?11, ?12)
-ORDER BY updated_at, id LIMIT ?13;
-
--- name: browse_running
--- scan: sorts the keys in progress
-SELECT id, $matches, 0, id, created_at
-FROM $by_owner AND owner > 0 AND state = 'in_progress' AND +id > ?11
-UNION ALL SELECT id, $matches, 0, id, created_at
-FROM $recent AND owner > 0 AND state = 'in_progress' AND +id > ?11
-ORDER BY id LIMIT ?12;
-
--- name: browse_at
--- scan: walks the rows that it has found
-SELECT coalesce(min(created_at), 0), coalesce(max(id), 0)
-FROM (SELECT id, created_at FROM once_key WHERE id >= ?1 ORDER BY id LIMIT ?2);
-
--- name: browse_dead_effects
--- scan: sorts the effects that were given up
-SELECT id, 1, 0, id, created_at FROM once_effect INDEXED BY once_effect_open
-WHERE state <> 'delivered' AND state = 'dead_letter' AND +id > ?1
-ORDER BY id LIMIT ?2;
-
--- name: browse_effects
--- scan: sorts the effects of a key
-SELECT id, 1, 0, id, created_at
-FROM once_effect INDEXED BY once_effect_of_key
-WHERE key_id = ?1 AND +id > ?2 ORDER BY id LIMIT ?3;
-
 -- Metrics and health -------------------------------------------------------
 
 -- Keys in progress; ?1 is 0.
@@ -864,16 +709,6 @@ SELECT (SELECT count(*) FROM $by_owner AND owner > 0 AND state = 'in_progress'
 	AND locked_until >= ?1)
     + (SELECT count(*) FROM $recent AND owner > 0 AND state = 'in_progress'
 	AND locked_until >= ?1);
-
--- name: gauge_open
-SELECT state, count(*), min(updated_at), 0 FROM once_key
-WHERE state = 'pending' OR state = 'unknown' OR state = 'dead_letter'
-GROUP BY state;
-
--- name: gauge_outbox
-SELECT state, count(*), 0, 0 FROM once_effect
-WHERE state <> 'delivered' AND state IN ('pending', 'dead_letter')
-GROUP BY state;
 
 -- Walks an index, and the recent keys, from the last row of the part before.
 -- name: tally

@@ -31,6 +31,51 @@
 s.stripe = $stripe AND s.seq >= (SELECT n.seq FROM once_kept n
     WHERE n.stripe = $stripe ORDER BY n.seq DESC LIMIT 1)
 
+-- What stands in the statements of ../common.sql ------------------------------
+
+-- A comparison for which NULL is a value.
+-- list: is
+IS NOT DISTINCT FROM
+
+-- list: lock_key
+FOR UPDATE OF k
+
+-- list: lock_effect
+FOR UPDATE OF e
+
+-- list: unless_locked
+SKIP LOCKED
+
+-- list: no_late_token
+
+-- list: is_open
+state IN ('pending', 'unknown', 'dead_letter')
+
+-- list: running
+(SELECT * FROM once_key WHERE owner IS NOT NULL AND state = 'in_progress') k
+
+-- list: open_effects
+once_effect
+
+-- list: effects_of_key
+once_effect
+
+-- list: path_begins
+substr(path, 1, octet_length($3)) = $3
+
+-- list: repeats_of_scope
+r.digest = sha256(s.scope)
+
+-- The place is the digest.
+-- list: identity_place
+('x' || encode(substr(digest, 1, 8), 'hex'))::bit(64)::bigint,
+('x' || encode(substr(digest, 9, 8), 'hex'))::bit(64)::bigint
+
+-- list: identities
+once_key WHERE digest BETWEEN $13 AND $14
+    AND digest <> int8send($11::bigint) || int8send($12::bigint)
+ORDER BY digest
+
 -- The store -----------------------------------------------------------------
 
 -- The schema of the store.  Without the quotes its name would be folded.
@@ -126,7 +171,7 @@ e.reference, e.last_error, e.created_at, e.updated_at
 -- The identity is not copied, because the caller has it.
 -- name: find
 SELECT k.id, NULL::bytea AS key, NULL::bytea AS path, NULL::bytea AS scope,
-    $record, $response, $now AS now
+    $record, $response
 FROM once_key k
 WHERE k.digest = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4;
 
@@ -136,11 +181,6 @@ WHERE k.digest = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4;
 SELECT 1::bigint FROM once_key k
 WHERE k.id = $1 AND k.downstream = $2
     AND (NOT $4 OR k.state = 'completed' AND k.attempt = $3::bigint);
-
--- name: answer
-SELECT $row, $response FROM once_key k
-WHERE k.id = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4
-    AND k.state = 'completed' AND k.kept;
 
 -- A part of the body: $3 bytes, as many as a piece has, after the first $2.
 -- name: answer_part
@@ -246,13 +286,6 @@ SELECT count(*) FROM taken;
 -- name: time
 SELECT $now, $server_clock;
 
--- name: record_read
-SELECT $row FROM once_key k WHERE k.id = $1 FOR UPDATE OF k;
-
--- No row if another transaction has locked it.
--- name: record_read_free
-SELECT $row FROM once_key k WHERE k.id = $1 FOR UPDATE OF k SKIP LOCKED;
-
 -- All columns of the record that may change, but the spec of the fingerprint,
 -- and the recovery point, which only the handler's function changes.
 -- list: record_columns
@@ -270,11 +303,6 @@ $23::bigint, $24::boolean, $25::bigint, $26::bigint, $27::bytea, $28::bytea,
 $29::bigint, $30::bytea, $31::uuid, nullif($32::text, 'POST'), $33::uuid,
 $34::text
 
--- list: record_set
-($record_columns) = ROW($record_values),
-fingerprint_spec = CASE WHEN $35::bigint >= 0 THEN $35::bigint
-    ELSE fingerprint_spec END
-
 -- list: record_was
 id = $1 AND state = $2::text AND attempt = $3::bigint
     AND token IS NOT DISTINCT FROM $4::text
@@ -285,15 +313,6 @@ INSERT INTO once_key(id, key, path, scope, $record_columns, fingerprint_spec,
     digest, downstream, created_at)
 VALUES ($1, $2, $3, $4, $record_values, $35, $36, $37, $12)
 ON CONFLICT (digest) DO NOTHING;
-
--- name: record_write
-UPDATE once_key SET $record_set WHERE $record_was;
-
--- The same with the response.
--- name: record_write_answer
-UPDATE once_key SET $record_set, kind = $36::bigint,
-    response_version = $37::bigint, reason = $38, headers = $39, body = $40
-WHERE $record_was;
 
 -- Deleting --------------------------------------------------------------------
 
@@ -390,9 +409,6 @@ ON CONFLICT (digest) DO UPDATE SET
     duplicates = r.duplicates + EXCLUDED.duplicates,
     misuse = r.misuse + EXCLUDED.misuse, counted_at = EXCLUDED.counted_at;
 
--- name: topic_add
-INSERT INTO once_topic(name) VALUES ($1) ON CONFLICT (name) DO NOTHING;
-
 -- If no other process than $1 has a row in once_owner.
 -- name: topic_clear
 -- scan: there are a few topics, and a row for each process
@@ -447,22 +463,6 @@ FROM once_key WHERE id = $1;
 -- name: piece_new
 INSERT INTO once_piece(key_id, piece, body)
 VALUES ($1, ($2::bigint)::integer, $3);
-
--- Answers that were not accepted.
--- name: refused_new
-INSERT INTO once_refused(key_id, attempt, exit_status, signal, length, output,
-    errors)
-VALUES ($1, ($2::bigint)::integer, ($3::bigint)::integer,
-    ($4::bigint)::integer, $5, $6, $7)
-ON CONFLICT (key_id) DO UPDATE SET attempt = EXCLUDED.attempt,
-    exit_status = EXCLUDED.exit_status, signal = EXCLUDED.signal,
-    length = EXCLUDED.length, output = EXCLUDED.output,
-    errors = EXCLUDED.errors;
-
--- name: refused
-SELECT attempt::bigint, exit_status::bigint, signal::bigint, length,
-    output IS NOT NULL, output, errors
-FROM once_refused WHERE key_id = $1;
 
 -- Finding out what happened --------------------------------------------------
 
@@ -535,57 +535,6 @@ FROM once_effect WHERE id = $1;
 -- statement sees what a handler has committed while the one before it waited:
 -- so effect_first comes after effect_read.
 
--- name: effect_read
-SELECT $effect FROM once_effect e WHERE e.id = $1 FOR UPDATE OF e;
-
--- No row: another process has taken the effect, or is just taking it.
--- name: effect_read_free
-SELECT $effect FROM once_effect e WHERE e.id = $1 FOR UPDATE OF e SKIP LOCKED;
-
--- Of the key of effect $1 the first pending one, and one that has the turn,
--- but not that effect.
--- name: effect_first
-SELECT $effect FROM once_effect e
-WHERE e.key_id = (SELECT f.key_id FROM once_effect f WHERE f.id = $1::bigint)
-    AND e.state = 'pending' AND e.id <> $1::bigint
-ORDER BY e.id LIMIT 1 FOR UPDATE OF e;
-
--- name: effect_holder
-SELECT $effect FROM once_effect e
-WHERE e.key_id = (SELECT f.key_id FROM once_effect f WHERE f.id = $1::bigint)
-    AND e.state = 'pending' AND e.id <> $1::bigint
-    AND (e.next_at IS NOT NULL OR e.owner IS NOT NULL)
-ORDER BY e.id LIMIT 1 FOR UPDATE OF e;
-
--- list: effect_was
-id = $1 AND state = $2::text AND attempts = $3::bigint
-    AND owner IS NOT DISTINCT FROM $4::bigint
-
--- name: effect_write
-UPDATE once_effect SET state = $5::text, attempts = $6::bigint,
-    next_at = CASE WHEN $7::boolean THEN $8::bigint END, owner = $9::bigint,
-    reference = $10, last_error = $11, updated_at = $12::bigint,
-    payload = CASE WHEN $13::boolean THEN payload END
-WHERE $effect_was;
-
--- Deletes a delivered effect if its key is deleted, or is a marker.
--- name: effect_gone
-DELETE FROM once_effect e
-WHERE e.id = $1 AND e.state = 'delivered' AND NOT EXISTS (SELECT 1
-    FROM once_key k WHERE k.id = e.key_id AND k.state <> 'expired');
-
--- The next one that this process tries, unless it is locked.
--- name: effect_of_owner
-SELECT e.id FROM once_effect e WHERE e.owner = $1 AND e.id > $2
-ORDER BY e.id LIMIT 1 FOR UPDATE OF e SKIP LOCKED;
-
--- name: effect_list
-SELECT $effect FROM once_effect e
-WHERE e.id > $1 AND ($2::bytea IS NULL OR e.scope = $2)
-    AND ($3::bytea IS NULL OR e.path = $3)
-    AND ($4::text IS NULL OR e.state = $4) AND e.updated_at >= $5
-ORDER BY e.id LIMIT $6::bigint;
-
 -- Recovering ------------------------------------------------------------------
 
 -- The keys of an owner after that one: in progress, or not confirmed.  Those
@@ -611,36 +560,11 @@ ORDER BY k.id LIMIT $3::bigint;
 
 -- For operators ---------------------------------------------------------------
 
--- The columns of struct store_listed.  Not by EXISTS, for which the server may
--- read all of a table for each page.
--- name: list_all
-SELECT $row, $response,
-    (SELECT true FROM once_request o WHERE o.key_id = k.id) AS request,
-    (SELECT true FROM once_refused f WHERE f.key_id = k.id) AS output
-FROM once_key k
-WHERE k.id > $1
-ORDER BY k.id LIMIT $2::bigint;
-
 -- name: counts
 -- scan: counts every key, when an operator asks
 SELECT state, count(*), min(updated_at),
     coalesce(sum(body_length), 0)::bigint
 FROM once_key GROUP BY state;
-
--- name: scopes
--- scan: counts every key, when an operator asks
-SELECT s.*, coalesce(r.duplicates, 0) AS duplicates,
-    coalesce(r.misuse, 0) AS misuse
-FROM (SELECT count(*) FILTER (WHERE state = 'pending') AS pending,
-	count(*) FILTER (WHERE state = 'in_progress') AS in_progress,
-	count(*) FILTER (WHERE state = 'completed') AS completed,
-	count(*) FILTER (WHERE state = 'failed_retryable') AS failed_retryable,
-	count(*) FILTER (WHERE state = 'unknown') AS unknown,
-	count(*) FILTER (WHERE state = 'dead_letter') AS dead_letter,
-	count(*) FILTER (WHERE state = 'expired') AS expired, scope
-    FROM once_key WHERE $1::bytea IS NULL OR scope > $1
-    GROUP BY scope ORDER BY scope LIMIT $2::bigint) s
-LEFT JOIN once_repeat r ON r.digest = sha256(s.scope) ORDER BY s.scope;
 
 -- The next callers after $1, at most $2, that have keys which a limit counts,
 -- $3 at most of each: their number, how many keys, and path, scope and peer of
@@ -694,6 +618,22 @@ WHERE $kept_here AND d.bytes <> 0;
 SELECT $kept_sum
     - (SELECT coalesce(sum($request_bytes), 0) FROM once_request o)::bigint
 
+-- Only SQLite has these.
+-- list: orphan_bodies
+0::bigint
+
+-- list: orphan_request_pieces
+0::bigint
+
+-- list: missing_request_bodies
+0::bigint
+
+-- list: missing_payloads
+0::bigint
+
+-- list: orphan_payloads
+0::bigint
+
 -- Pieces of keys whose response is not kept.
 -- list: orphan_pieces
 SELECT count(DISTINCT p.key_id) FROM once_piece p
@@ -707,48 +647,12 @@ WHERE k.kept AND k.body_length > 0
 	(SELECT sum(octet_length(p.body)) FROM once_piece p
 	WHERE p.key_id = k.id))
 
--- list: orphan_requests
-SELECT count(*) FROM once_request o
-WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = o.key_id
-    AND (k.state IN ('pending', 'in_progress', 'unknown', 'dead_letter')
-	OR (k.state = 'failed_retryable' AND k.accepted)
-	OR k.token IS NOT NULL))
-
 -- Accepted keys without a stored request.
 -- A subquery, and not EXISTS, which the server may make a join of two tables.
 -- list: missing_requests
 SELECT count(*) FROM once_key k
 WHERE k.queued_at IS NOT NULL
     AND (SELECT o.key_id FROM once_request o WHERE o.key_id = k.id) IS NULL
-
--- Delivered effects of deleted keys; and pending effects of keys that have not
--- exactly one turn.
--- list: orphan_effects
-SELECT count(*) FROM once_effect e
-WHERE e.state = 'delivered'
-    AND NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = e.key_id
-	AND k.state <> 'expired')
-
--- list: stalled_effects
-SELECT count(*) FROM once_effect e
-WHERE e.state <> 'delivered' AND e.state = 'pending'
-    AND 1 <> (SELECT count(*) FROM once_effect f
-	WHERE f.key_id = e.key_id AND f.state = 'pending'
-	AND (f.next_at IS NOT NULL OR f.owner IS NOT NULL))
-
--- What doctor counts: see store_doctor.c.
--- name: doctor_bodies
--- scan: looks at every key and body, when an operator asks
-SELECT ($orphan_pieces), ($missing_bodies);
-
--- name: doctor_requests
--- scan: looks at every request that is kept, when an operator asks
-SELECT ($orphan_requests), 0::bigint, 0::bigint, ($missing_requests),
-    ($kept_error);
-
--- name: doctor_effects
--- scan: looks at every effect, when an operator asks
-SELECT ($orphan_effects), ($stalled_effects), 0::bigint, 0::bigint;
 
 -- For doctor, which reads every row, a page after that number.
 -- name: rows
@@ -913,64 +817,12 @@ FROM (SELECT k.owner FROM once_key k WHERE k.owner IS NOT NULL
 LEFT JOIN once_owner o ON o.id = b.owner
 WHERE o.host IS DISTINCT FROM $1::text OR o.boot <> $3::text;
 
--- Unknown keys that only an operator can resolve; and the other open keys.
--- name: count_open
-SELECT count(*) FILTER (WHERE state = 'unknown' AND reconcile_after IS NULL),
-    count(*) FILTER (WHERE state = 'unknown' AND reconcile_after IS NOT NULL),
-    count(*) FILTER (WHERE state = 'dead_letter')
-FROM once_key WHERE state IN ('pending', 'unknown', 'dead_letter');
-
 -- Pages -----------------------------------------------------------------------
 
 -- Each of these reads at most as many rows as its last parameter says, after
 -- the place of the part before (see store_browse.c); browse_open sorts the keys
 -- of that state.  The columns are the number of a row, whether it is looked
 -- for, its place, and when it was made.
-
--- list: matches
-coalesce(($1::bytea IS NULL OR key = $1) AND ($2::bytea IS NULL OR scope = $2)
-    AND ($3::bytea IS NULL OR path = $3 OR ($4::boolean
-	AND substr(path, 1, octet_length($3)) = $3))
-    AND ($5::text IS NULL OR state = $5) AND ($6::bytea IS NULL OR peer = $6)
-    AND ($7::uuid IS NULL OR downstream = $7)
-    AND created_at >= $8 AND created_at < $9 AND updated_at >= $10, false)
-    AS matches
-
--- The place is the digest.
--- name: browse_range
-SELECT id, $matches,
-    ('x' || encode(substr(digest, 1, 8), 'hex'))::bit(64)::bigint,
-    ('x' || encode(substr(digest, 9, 8), 'hex'))::bit(64)::bigint, created_at
-FROM once_key
-WHERE digest BETWEEN $13 AND $14
-    AND digest <> int8send($11::bigint) || int8send($12::bigint)
-ORDER BY digest LIMIT $15::bigint;
-
--- name: browse_open
-SELECT id, $matches, updated_at, id, created_at FROM once_key
-WHERE state IN ('pending', 'unknown', 'dead_letter') AND state = $5
-    AND (updated_at, id) > ($11::bigint, $12::bigint)
-ORDER BY updated_at, id LIMIT $13::bigint;
-
--- Not ordered by the index of the numbers, nor are the effects below.
--- name: browse_running
-SELECT id, $matches, 0::bigint, id, created_at FROM once_key
-WHERE owner IS NOT NULL AND state = 'in_progress' AND id + 0 > $11::bigint
-ORDER BY id + 0 LIMIT $12::bigint;
-
--- name: browse_at
-SELECT coalesce(min(k.created_at), 0), coalesce(max(k.id), 0)
-FROM (SELECT id, created_at FROM once_key WHERE id >= $1 ORDER BY id
-    LIMIT $2::bigint) k;
-
--- name: browse_dead_effects
-SELECT id, true, 0::bigint, id, created_at FROM once_effect
-WHERE state <> 'delivered' AND state = 'dead_letter' AND id + 0 > $1::bigint
-ORDER BY id + 0 LIMIT $2::bigint;
-
--- name: browse_effects
-SELECT id, true, 0::bigint, id, created_at FROM once_effect
-WHERE key_id = $1 AND id + 0 > $2::bigint ORDER BY id + 0 LIMIT $3::bigint;
 
 -- Metrics and health ---------------------------------------------------------
 
@@ -987,15 +839,6 @@ WHERE relkind = 'r' AND relname LIKE 'once\_%'
 -- name: gauge_running
 SELECT count(*) FROM once_key
 WHERE owner IS NOT NULL AND locked_until >= $1 AND state = 'in_progress';
-
--- name: gauge_open
-SELECT state, count(*), min(updated_at), 0::bigint FROM once_key
-WHERE state IN ('pending', 'unknown', 'dead_letter')
-GROUP BY state;
-
--- name: gauge_outbox
-SELECT state, count(*), 0::bigint, 0::bigint FROM once_effect
-WHERE state <> 'delivered' GROUP BY state;
 
 -- Counts the next $4 rows after the number $3, by their states; $1 and $2 are
 -- for a walk along an index.
