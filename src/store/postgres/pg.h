@@ -173,9 +173,10 @@ enum rc pg_row(struct pg *pg, const char *format, ...);
 /* The same for a statement of at most one row: pg_result() and pg_row().
  * RC_NOTFOUND: there is no row.  RC_CORRUPT: there are several. */
 enum rc pg_one(struct pg *pg, const char *format, ...);
+enum rc pg_vone(struct pg *pg, const char *format, va_list *ap);
 
-/* pg_result() of a statement without rows; a row is RC_CORRUPT. */
-enum rc pg_done(struct pg *pg);
+/* pg_result() of a statement without rows; a row is RC_CORRUPT.  changed: NULL,
+ * or gets the number of rows that it has changed. */
 enum rc pg_update(struct pg *pg, int *changed);
 
 /* Goes to the next row, which pg_vrow() and pg_members() read.  RC_NOTFOUND:

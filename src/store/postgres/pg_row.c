@@ -135,18 +135,23 @@ pg_row(struct pg *pg, const char *format, ...)
 }
 
 enum rc
+pg_vone(struct pg *pg, const char *format, va_list *ap)
+{
+	enum rc rc = pg_result(pg);
+
+	if (rc == RC_OK && pg_rows(pg) > 1)
+		rc = RC_CORRUPT;
+	return rc == RC_OK ? next_row(pg, format, ap) : rc;
+}
+
+enum rc
 pg_one(struct pg *pg, const char *format, ...)
 {
 	va_list ap;
 	enum rc rc;
 
-	rc = pg_result(pg);
-	if (rc != RC_OK)
-		return rc;
-	if (pg_rows(pg) > 1)
-		return RC_CORRUPT;
 	va_start(ap, format);
-	rc = next_row(pg, format, &ap);
+	rc = pg_vone(pg, format, &ap);
 	va_end(ap);
 	return rc;
 }

@@ -374,19 +374,9 @@ pg_update(struct pg *pg, int *changed)
 {
 	enum rc rc = pg_result(pg);
 
-	*changed = 0;
-	if (rc != RC_OK)
-		return rc;
-	if (pg_rows(pg) > 0)
-		return RC_CORRUPT;
-	*changed = pg_changed(pg);
-	return RC_OK;
-}
-
-enum rc
-pg_done(struct pg *pg)
-{
-	int changed;
-
-	return pg_update(pg, &changed);
+	if (rc == RC_OK && pg_rows(pg) > 0)
+		rc = RC_CORRUPT;
+	if (changed != NULL)
+		*changed = rc == RC_OK ? pg_changed(pg) : 0;
+	return rc;
 }

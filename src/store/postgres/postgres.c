@@ -136,6 +136,48 @@ postgres_look(struct store *s, txn_body *body, void *arg)
 	return rc;
 }
 
+enum rc
+postgres_twice(struct store *s, txn_body *body, void *arg)
+{
+	return txn_run(s->pool, TXN_TWICE, body, arg);
+}
+
+struct ask {
+	enum pg_query query;
+	const char *parameters, *columns;
+	va_list ap;
+};
+
+static enum rc
+ask_run(struct pg *pg, void *arg)
+{
+	struct ask *a = arg;
+	va_list ap;
+	enum rc rc;
+
+	va_copy(ap, a->ap);
+	pg_vsend(pg, a->query, a->parameters, &ap);
+	rc = a->columns[0] != '\0' ? pg_vone(pg, a->columns, &ap)
+				   : pg_update(pg, NULL);
+	va_end(ap);
+	return rc;
+}
+
+enum rc
+postgres_ask(struct store *s, postgres_runner *run, enum pg_query query,
+    const char *parameters, const char *columns, ...)
+{
+	struct ask a = {
+		.query = query, .parameters = parameters, .columns = columns
+	};
+	enum rc rc;
+
+	va_start(a.ap, columns);
+	rc = run(s, ask_run, &a);
+	va_end(a.ap);
+	return rc;
+}
+
 /* --- the files of a store ------------------------------------------------- */
 
 static enum rc
@@ -236,13 +278,10 @@ postgres_check_server(struct store *s, char *err, size_t errsize)
 {
 	struct postgres_server c;
 	const char *off;
-	char why[512];
 	enum rc rc;
 
 	if ((rc = postgres_server_read(s, &c)) != RC_OK) {
-		txn_message_copy(s->pool, why, sizeof(why));
-		snprintf(err, errsize, "database %s: %s", txn_database(s->pool),
-		    why);
+		postgres_explain(s, err, errsize);
 		return rc;
 	}
 	s->standby = c.standby;
@@ -406,6 +445,15 @@ postgres_close(struct store *s)
 }
 
 void
+postgres_explain(const struct store *s, char *err, size_t errsize)
+{
+	char why[512];
+
+	txn_message(s->pool, why, sizeof(why));
+	snprintf(err, errsize, "database %s: %s", txn_database(s->pool), why);
+}
+
+void
 postgres_tell_standby(const struct store *s, char *out, size_t size)
 {
 	const size_t len = strlen(out);
@@ -425,7 +473,7 @@ postgres_why(struct store *s, enum rc rc, char *out, size_t size)
 	txn_health(s->pool, &health);
 	if (rc == RC_IO || rc == RC_TIMEOUT ||
 	    (rc == RC_BUSY && !health.connected))
-		txn_message_copy(s->pool, out, size);
+		txn_message(s->pool, out, size);
 	else
 		*out = '\0';
 	if (*out == '\0')

@@ -140,26 +140,11 @@ postgres_clock_tell(const struct store *s, char *why, size_t size)
 		    "accept-clock");
 }
 
-static enum rc
-clock_accept(struct pg *pg, void *arg)
-{
-	(void)arg;
-	pg_send(pg, PG_QUERY_CLOCK_ACCEPT, "i", LEAD);
-	return pg_done(pg);
-}
-
 enum rc
 postgres_accept_clock(struct store *s, char *err, size_t errsize)
 {
-	const enum rc rc = postgres_write(s, clock_accept, NULL);
-	char why[512];
-
-	if (rc != RC_OK)
-		snprintf(err, errsize, "database %s: %s; %s",
-		    txn_database(s->pool),
-		    postgres_why(s, rc, why, sizeof(why)),
-		    rc == RC_PENDING ? "whether the clock was accepted is not "
-				       "known: say it again"
-				     : "the clock was not accepted");
-	return rc;
+	return postgres_accepted(s,
+	    postgres_ask(s, postgres_write, PG_QUERY_CLOCK_ACCEPT, "i", "",
+		(int64_t)LEAD),
+	    "clock", err, errsize);
 }

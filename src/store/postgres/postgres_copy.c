@@ -321,7 +321,6 @@ postgres_copy(struct store *to, struct store *from, struct store_transfer *n,
 		rc = postgres_write(to, copy_run, &c);
 	*n = c.n;
 	if (rc != RC_OK && why[0] == '\0')
-		(void)postgres_copy_refuse(&c, rc, "%s: %s",
-		    txn_database(to->pool), txn_message(to->pool));
+		postgres_explain(to, why, size);
 	return rc;
 }

@@ -85,40 +85,28 @@ check_server(struct store *s, struct findings *f)
 		    server.synchronous);
 }
 
-struct standbys {
-	bool waits; /* a COMMIT waits for one */
-	int64_t n;
-};
-
-static enum rc
-standbys_run(struct pg *pg, void *arg)
-{
-	struct standbys *c = arg;
-
-	pg_send(pg, PG_QUERY_STANDBYS, "");
-	return pg_one(pg, "?i", &c->waits, &c->n);
-}
-
 static void
 check_standbys(struct store *s, struct findings *f)
 {
-	struct standbys c = { 0 };
-	enum rc rc = postgres_read(s, standbys_run, &c);
+	bool waits = false; /* a COMMIT does, for one */
+	int64_t n = 0;
+	enum rc rc = postgres_ask(
+	    s, postgres_read, PG_QUERY_STANDBYS, "", "?i", &waits, &n);
 
 	if (rc != RC_OK)
 		store_doctor_add(
 		    f, "standby", false, "cannot be read: %s", rc_text(rc));
-	else if (c.waits && c.n == 0)
+	else if (waits && n == 0)
 		store_doctor_add(f, "standby", false,
 		    "none is connected, and a COMMIT waits for one: requests "
 		    "get 503 until one is there, or synchronous_standby_names "
 		    "is emptied");
-	else if (c.waits)
+	else if (waits)
 		store_doctor_add(f, "standby", true,
 		    "an answer is given only when a standby has it; %" PRId64
 		    " connected",
-		    c.n);
-	else if (c.n == 0)
+		    n);
+	else if (n == 0)
 		store_doctor_add(f, "standby", true,
 		    "none: the keys are lost with this server's disk");
 	else
@@ -206,50 +194,21 @@ check_named(struct store *s, struct findings *f)
 /* Processes that are looked at together. */
 #define GONE 16
 
-struct held {
-	int64_t owner, n;
-};
-
-static enum rc
-held_run(struct pg *pg, void *arg)
-{
-	struct held *h = arg;
-
-	pg_send(pg, PG_QUERY_OWNER_COUNT, "i", h->owner);
-	return pg_one(pg, "i", &h->n);
-}
-
-/* Leases whose owners cannot be looked at from here. */
-struct elsewhere {
-	const char *host, *boot;
-	char machine[33];
-	int64_t all, machines; /* of all machines; of this one */
-};
-
-static enum rc
-elsewhere_run(struct pg *pg, void *arg)
-{
-	struct elsewhere *e = arg;
-
-	pg_send(
-	    pg, PG_QUERY_LEASES_ELSEWHERE, "sss", e->host, e->machine, e->boot);
-	return pg_one(pg, "ii", &e->all, &e->machines);
-}
-
 static enum rc
 count_dead(struct store *s, int64_t *dead)
 {
 	struct store_gone gone[GONE];
-	struct held held = { 0 };
+	int64_t owner = 0, held = 0;
 	size_t n = 1;
 	enum rc rc = postgres_owner_look(s);
 
 	while (rc == RC_OK && n > 0) {
-		rc = postgres_lost_owners(s, held.owner, gone, GONE, &n);
+		rc = postgres_lost_owners(s, owner, gone, GONE, &n);
 		for (size_t i = 0; i < n && rc == RC_OK; i++) {
-			held.owner = gone[i].id;
-			rc = postgres_look(s, held_run, &held);
-			*dead += held.n;
+			owner = gone[i].id;
+			rc = postgres_ask(s, postgres_look,
+			    PG_QUERY_OWNER_COUNT, "i", "i", owner, &held);
+			*dead += held;
 		}
 	}
 	return rc;
@@ -258,35 +217,38 @@ count_dead(struct store *s, int64_t *dead)
 static void
 check_owners(struct store *s, struct findings *f)
 {
-	struct elsewhere e = { .host = s->host.name, .boot = s->host.boot };
 	struct liveness *liveness;
-	char why[512] = "";
-	int64_t dead = 0;
+	char why[512] = "", machine[33];
+	/* leases whose owners cannot be looked at from here: of all machines,
+	 * and of this one */
+	int64_t elsewhere = 0, here = 0, dead = 0;
 	enum rc rc;
 
 	rc = postgres_liveness_why(s, &liveness, why, sizeof(why));
 	if (rc == RC_OK || rc == RC_NOTFOUND)
 		rc = count_dead(s, &dead);
-	postgres_host_machine(e.machine);
+	postgres_host_machine(machine);
 	if (rc == RC_OK)
-		rc = postgres_read(s, elsewhere_run, &e);
+		rc = postgres_ask(s, postgres_read, PG_QUERY_LEASES_ELSEWHERE,
+		    "sss", "ii", s->host.name, machine, s->host.boot,
+		    &elsewhere, &here);
 	if (rc != RC_OK && liveness == NULL && why[0] != '\0')
 		store_doctor_add(f, "leases", false,
 		    "cannot tell which processes live: %s", why);
-	else if (rc != RC_OK || dead > 0 || e.all == 0)
+	else if (rc != RC_OK || dead > 0 || elsewhere == 0)
 		store_doctor_leases(f, rc, dead);
-	else if (liveness == NULL && e.machines > 0)
+	else if (liveness == NULL && here > 0)
 		store_doctor_add(f, "leases", false,
 		    "%" PRId64 " held by processes of this host, and it "
 		    "cannot tell whether they live: %s: name the daemon's "
 		    "folder in STATE_DIRECTORY",
-		    e.machines, why);
+		    here, why);
 	else
 		store_doctor_add(f, "leases", true,
 		    "%" PRId64 " held by processes of other hosts or of other "
 		    "folders of this one, where oncectl can tell whether they "
 		    "live, or of another boot, which are suspected",
-		    e.all);
+		    elsewhere);
 }
 
 enum rc

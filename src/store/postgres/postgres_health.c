@@ -30,16 +30,6 @@ has_all(struct store *s, char *why, size_t size)
 	return !h.went_back;
 }
 
-/* Writes nothing but the number of this session's last transaction.  The result
- * of the read tells whether the write before it has failed. */
-static enum rc
-touch_run(struct pg *pg, void *arg)
-{
-	(void)arg;
-	pg_send(pg, PG_QUERY_META, "");
-	return pg_result(pg);
-}
-
 static void
 tell_unrecorded(struct store *s, char *why, size_t size)
 {
@@ -81,7 +71,8 @@ can_reserve(struct store *s, char *why, size_t size)
 	return rc == RC_OK;
 }
 
-/* A write is tried only if the last one failed. */
+/* A write is tried only if the last one failed.  It writes nothing but the
+ * number of this session's last transaction. */
 static bool
 can_write(struct store *s, char *why, size_t size)
 {
@@ -92,7 +83,8 @@ can_write(struct store *s, char *why, size_t size)
 	last = s->last;
 	lock_give(&s->lock);
 	if (last != RC_OK)
-		last = postgres_touch(s, touch_run, s);
+		last =
+		    postgres_ask(s, postgres_touch, PG_QUERY_META, "", "---");
 	if (postgres_may_begin(s, NULL) == RC_UNRECORDED)
 		tell_unrecorded(s, why, size);
 	else if (last != RC_OK)
@@ -142,12 +134,9 @@ postgres_health(struct store *s, char *why, size_t size)
  */
 
 static enum rc
-losses_run(struct pg *pg, void *arg)
+run_apart(struct store *s, txn_body *body, void *arg)
 {
-	int64_t *losses = arg;
-
-	pg_send(pg, PG_QUERY_META, "");
-	return pg_one(pg, "--i", losses);
+	return txn_apart(s->pool, body, arg);
 }
 
 static enum rc
@@ -185,7 +174,8 @@ loss_look(struct store *s)
 	int64_t losses = 0;
 	enum rc rc;
 
-	if (txn_apart(s->pool, losses_run, &losses) != RC_OK ||
+	if (postgres_ask(s, run_apart, PG_QUERY_META, "", "--i", &losses) !=
+		RC_OK ||
 	    losses <= s->losses)
 		return;
 	rc = go_on(s);
@@ -220,46 +210,41 @@ postgres_former_free(struct postgres_former *f)
 	}
 }
 
-static enum rc
-loss_accept(struct pg *pg, void *arg)
+enum rc
+postgres_accepted(
+    struct store *s, enum rc rc, const char *what, char *err, size_t errsize)
 {
-	(void)arg;
-	pg_send(pg, PG_QUERY_LOSS_ACCEPT, "");
-	return pg_done(pg);
+	char why[512];
+
+	if (rc != RC_OK)
+		snprintf(err, errsize,
+		    rc == RC_PENDING ? "database %s: %s; whether the %s was "
+				       "accepted is not known: say it again"
+				     : "database %s: %s; the %s was not "
+				       "accepted",
+		    txn_database(s->pool),
+		    postgres_why(s, rc, why, sizeof(why)), what);
+	return rc;
 }
 
 enum rc
 postgres_accept_loss(struct store *s, char *err, size_t errsize)
 {
-	const enum rc rc = postgres_write(s, loss_accept, NULL);
-	const char *message = txn_message(s->pool);
-
-	if (rc != RC_OK)
-		snprintf(err, errsize, "database %s: %s; %s",
-		    txn_database(s->pool),
-		    message[0] != '\0' ? message : rc_text(rc),
-		    rc == RC_PENDING ? "whether the loss was accepted is not "
-				       "known: say it again"
-				     : "the loss was not accepted");
-	return rc;
+	return postgres_accepted(s,
+	    postgres_ask(s, postgres_write, PG_QUERY_LOSS_ACCEPT, "", ""),
+	    "loss", err, errsize);
 }
 
 /* --- sizes ---------------------------------------------------------------- */
 
-static enum rc
-gauge_bytes(struct pg *pg, void *arg)
-{
-	int64_t bytes;
-	enum rc rc;
-
-	pg_send(pg, PG_QUERY_STORE_BYTES, "");
-	if ((rc = pg_one(pg, "i", &bytes)) == RC_OK)
-		atomic_store((_Atomic int64_t *)arg, bytes);
-	return rc;
-}
-
 enum rc
 postgres_measure(struct store *s)
 {
-	return postgres_read(s, gauge_bytes, &s->bytes);
+	int64_t bytes;
+	enum rc rc = postgres_ask(
+	    s, postgres_read, PG_QUERY_STORE_BYTES, "", "i", &bytes);
+
+	if (rc == RC_OK)
+		s->bytes = bytes;
+	return rc;
 }

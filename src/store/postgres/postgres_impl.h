@@ -139,9 +139,24 @@ enum rc postgres_look(struct store *s, txn_body *body, void *arg);
 enum rc postgres_tx_run(const struct store *s, struct pg *pg, tx_body *body,
     void *arg, unsigned *did);
 
+/* Runs a transaction of the kind TXN_TWICE. */
+enum rc postgres_twice(struct store *s, txn_body *body, void *arg);
+
 /* As postgres_write(), for a transaction that is about this process alone: it
  * does not count as a change that a commit made durable. */
 enum rc postgres_touch(struct store *s, txn_body *body, void *arg);
+
+/*
+ * Runs one statement by one of those functions: its parameters, and the columns
+ * of its only row; "": it gives none.  Failures are those of pg_one() or
+ * pg_update().
+ */
+typedef enum rc postgres_runner(struct store *s, txn_body *body, void *arg);
+enum rc postgres_ask(struct store *s, postgres_runner *run, enum pg_query query,
+    const char *parameters, const char *columns, ...);
+
+/* err gets a sentence that names the database, with the last message. */
+void postgres_explain(const struct store *s, char *err, size_t errsize);
 
 /* The same for an operation that may share a transaction of the kind TXN_WRITE
  * or TXN_LOOK, see txn_share(). */
@@ -281,6 +296,9 @@ enum rc postgres_copy(struct store *to, struct store *from,
 /* Before a group of statements of a copy, which may take long. */
 void postgres_copy_patience(const struct store *to, struct pg *pg);
 enum rc postgres_accept_loss(struct store *s, char *err, size_t errsize);
+/* How such a transaction ended: returns rc, and tells of a failure. */
+enum rc postgres_accepted(
+    struct store *s, enum rc rc, const char *what, char *err, size_t errsize);
 enum rc postgres_accept_clock(struct store *s, char *err, size_t errsize);
 enum rc
 postgres_grant(struct store *s, const char *role, char *err, size_t errsize);

@@ -262,30 +262,16 @@ postgres_operator_new(const struct store *s)
 	    (int64_t)(bits & ((UINT64_C(1) << DAY_SHIFT) - 1));
 }
 
-struct operators {
-	int64_t first, end;
-};
-
-static enum rc
-run_forget(struct pg *pg, void *arg)
-{
-	const struct operators *o = arg;
-
-	pg_send(pg, PG_QUERY_SESSION_FORGET, "ii", o->first, o->end);
-	return pg_result(pg);
-}
-
 enum rc
 postgres_operators_forget(struct store *s)
 {
-	struct operators o = { OPERATORS,
-		operators_of(store_now(s) / DAY - KEPT_DAYS) };
 	const int64_t now = clock_boot();
 	enum rc rc;
 
 	if (s->forgot != 0 && now - s->forgot < PAUSE)
 		return RC_OK;
-	rc = txn_run(s->pool, TXN_TWICE, run_forget, &o);
+	rc = postgres_ask(s, postgres_twice, PG_QUERY_SESSION_FORGET, "ii", "",
+	    OPERATORS, operators_of(store_now(s) / DAY - KEPT_DAYS));
 	if (rc == RC_OK)
 		s->forgot = now;
 	return rc == RC_BUSY ? RC_OK : rc; /* later */
@@ -313,7 +299,7 @@ run_remove(struct pg *pg, void *arg)
 enum rc
 postgres_owner_remove(struct store *s, int64_t owner)
 {
-	enum rc rc = txn_run(s->pool, TXN_TWICE, run_remove, &owner);
+	enum rc rc = postgres_twice(s, run_remove, &owner);
 
 	return rc == RC_BUSY ? RC_OK : rc; /* later */
 }

@@ -166,21 +166,11 @@ postgres_outcome_try(struct store *s, struct postgres_outcome *o)
 	return rc;
 }
 
-static enum rc
-run_held(struct pg *pg, void *arg)
-{
-	const int64_t *id = arg;
-
-	pg_send(pg, PG_QUERY_KEY_HELD, "i", *id);
-	return pg_one(pg, "-");
-}
-
 bool
 postgres_outcome_is_held(struct store *s, const struct postgres_outcome *o)
 {
-	int64_t id = o->change.id;
-
-	return postgres_look(s, run_held, &id) == RC_OK;
+	return postgres_ask(s, postgres_look, PG_QUERY_KEY_HELD, "i", "-",
+		   o->change.id) == RC_OK;
 }
 
 static void

@@ -242,7 +242,7 @@ run_new(struct pg *pg, void *arg)
 	pg_send(pg, PG_QUERY_META_FOR_OWNER, "");
 	owner_send(s, pg, PG_QUERY_OWNER_NEW);
 	rc = read_secret(s, pg);
-	return rc == RC_OK ? pg_done(pg) : rc;
+	return rc == RC_OK ? pg_update(pg, NULL) : rc;
 }
 
 enum rc

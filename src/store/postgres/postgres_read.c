@@ -290,7 +290,7 @@ postgres_body_write(struct pg *pg, int64_t id, const void *body, size_t length)
 		pg_send(pg, PG_QUERY_PIECE_NEW, "iib", id,
 		    1 + (int64_t)(done / POSTGRES_PART),
 		    (const char *)body + done, n);
-		rc = pg_done(pg);
+		rc = pg_update(pg, NULL);
 		FAULT(PIECE_WRITTEN);
 	}
 	return rc;
@@ -343,19 +343,6 @@ postgres_confirmed_read(const char *text, struct postgres_confirmed *c)
 	}
 }
 
-/* Whether the row is there that the record was read from.  After a promotion
- * it may not be: the COMMIT is that of a server that has the row. */
-static enum rc
-run_still(struct pg *pg, void *arg)
-{
-	const struct record *r = arg;
-	int64_t one;
-
-	pg_send(pg, PG_QUERY_STILL, "iui?", r->id, r->downstream,
-	    (int64_t)r->attempt, r->state == RECORD_COMPLETED);
-	return pg_one(pg, "i", &one);
-}
-
 /*
  * Whether the standby may lack what the record says.  If a COMMIT's wait for it
  * is cancelled, other processes read the change none the less.  Numbers of
@@ -381,15 +368,17 @@ standby_may_lack(struct store *s, const struct record *r)
 	return lacks;
 }
 
-/* A COMMIT of this process's own makes durable what was seen before it. */
+/* A COMMIT of this process's own makes durable what was seen before it, if the
+ * row is still there that the record was read from.  After a promotion it may
+ * not be: the COMMIT is that of a server that has the row. */
 enum rc
-postgres_make_durable(struct store *s, const struct record *record)
+postgres_make_durable(struct store *s, const struct record *r)
 {
-	struct record r = *record;
 	enum rc rc;
 
-	if (!record->unconfirmed && !standby_may_lack(s, record))
+	if (!r->unconfirmed && !standby_may_lack(s, r))
 		return RC_OK;
-	rc = postgres_touch(s, run_still, &r);
+	rc = postgres_ask(s, postgres_touch, PG_QUERY_STILL, "iud?", "-", r->id,
+	    r->downstream, r->attempt, r->state == RECORD_COMPLETED);
 	return rc == RC_PENDING || rc == RC_NOTFOUND ? RC_IO : rc;
 }

@@ -165,7 +165,7 @@ tell_no_file(struct store *s)
 {
 	char why[512];
 
-	txn_message_copy(s->pool, why, sizeof(why));
+	txn_message(s->pool, why, sizeof(why));
 	log_event(LOG_WARN, "host-unknown", NULL,
 	    LOG_S("database", txn_database(s->pool)), LOG_S("message", why));
 }

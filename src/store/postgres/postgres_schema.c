@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,32 +29,6 @@ static const char *const statements[] = {
 #endif
 #undef X
 };
-
-struct quiet {
-	txn_body *body;
-	void *arg;
-};
-
-static enum rc
-quiet_run(struct pg *pg, void *arg)
-{
-	const struct quiet *q = arg;
-	enum rc rc;
-
-	pg_set_quiet(pg, true);
-	rc = q->body(pg, q->arg);
-	pg_set_quiet(pg, false);
-	return rc;
-}
-
-/* A failure is not logged: the process that opens the store tells of it. */
-static enum rc
-run_quietly(struct store *s, txn_body *body, void *arg)
-{
-	struct quiet q = { body, arg };
-
-	return txn_run(s->pool, TXN_TWICE, quiet_run, &q);
-}
 
 static enum rc
 schema_find(struct pg *pg, struct schema *m)
@@ -91,7 +66,7 @@ schema_make(struct pg *pg, const struct schema *m)
 		return rc;
 	pg_send(pg, PG_QUERY_META_NEW, "ib", (int64_t)PG_QUERY_VERSION,
 	    m->secret, sizeof(m->secret));
-	rc = pg_done(pg);
+	rc = pg_update(pg, NULL);
 	FAULT(SCHEMA_READY);
 	return rc;
 }
@@ -122,25 +97,17 @@ schema_run(struct pg *pg, void *arg)
 
 /* --- rights --------------------------------------------------------------- */
 
-static enum rc
-names_run(struct pg *pg, void *arg)
-{
-	struct postgres_names *c = arg;
-	const char *text;
-	enum rc rc;
-
-	pg_send(pg, c->query, "");
-	rc = pg_one(pg, "ip", &c->n, &text);
-	if (rc == RC_OK)
-		snprintf(
-		    c->text, sizeof(c->text), "%s", text != NULL ? text : "");
-	return rc;
-}
-
 enum rc
 postgres_names_read(struct store *s, struct postgres_names *names)
 {
-	return postgres_read(s, names_run, names);
+	char *text = NULL;
+	enum rc rc = postgres_ask(
+	    s, postgres_read, names->query, "", "is", &names->n, &text);
+
+	snprintf(
+	    names->text, sizeof(names->text), "%s", text != NULL ? text : "");
+	free(text);
+	return rc;
 }
 
 /* Without them a daemon would start, and find that no key can be reserved. */
@@ -149,15 +116,12 @@ schema_rights(struct store *s, char *err, size_t errsize)
 {
 	struct postgres_names missing = { .query = PG_QUERY_MISSING_RIGHTS },
 			      owner = { .query = PG_QUERY_OWNING_ROLE };
-	char why[256];
 	enum rc rc;
 
 	if ((rc = postgres_names_read(s, &missing)) == RC_OK)
 		rc = postgres_names_read(s, &owner);
 	if (rc != RC_OK) {
-		txn_message_copy(s->pool, why, sizeof(why));
-		snprintf(err, errsize, "database %s: %s", txn_database(s->pool),
-		    why);
+		postgres_explain(s, err, errsize);
 		return rc;
 	}
 	if (missing.n == 0)
@@ -205,10 +169,9 @@ postgres_grant(struct store *s, const char *role, char *err, size_t errsize)
 	enum rc rc;
 
 	buf_init(&g.statements, 16384);
-	rc = run_quietly(s, grant_run, &g);
+	rc = postgres_twice(s, grant_run, &g);
 	if (rc != RC_OK)
-		snprintf(err, errsize, "database %s: %s", txn_database(s->pool),
-		    txn_message(s->pool));
+		postgres_explain(s, err, errsize);
 	buf_free(&g.statements);
 	return rc;
 }
@@ -233,21 +196,19 @@ schema_explain(
     struct store *s, const struct schema *m, char *err, size_t errsize)
 {
 	struct postgres_names owner = { .query = PG_QUERY_OWNING_ROLE };
-	char why[512];
+	size_t n;
 
-	txn_message_copy(s->pool, why, sizeof(why));
-	if (strstr(why, "permission denied") == NULL)
-		snprintf(err, errsize, "database %s: %s", txn_database(s->pool),
-		    why);
-	else if (m->exists && postgres_names_read(s, &owner) == RC_OK)
-		snprintf(err, errsize,
-		    "database %s: %s: name the role %s, which owns the tables",
-		    txn_database(s->pool), why, owner.text);
+	postgres_explain(s, err, errsize);
+	n = strlen(err);
+	if (strstr(err, "permission denied") == NULL)
+		return;
+	if (m->exists && postgres_names_read(s, &owner) == RC_OK)
+		snprintf(err + n, errsize - n,
+		    ": name the role %s, which owns the tables", owner.text);
 	else
-		snprintf(err, errsize,
-		    "database %s: %s: name a role that owns the database, or "
-		    "make one by createdb -O",
-		    txn_database(s->pool), why);
+		snprintf(err + n, errsize - n,
+		    ": name a role that owns the database, or make one by "
+		    "createdb -O");
 }
 
 enum rc
@@ -262,9 +223,9 @@ postgres_schema_open(struct store *s, bool make, char *err, size_t errsize)
 	if (make && getentropy(m.secret, sizeof(m.secret)) == -1)
 		return RC_IO;
 	/* Of two processes that make it at the same time one fails. */
-	rc = run_quietly(s, schema_run, &m);
+	rc = postgres_twice(s, schema_run, &m);
 	if (rc != RC_OK && make)
-		rc = run_quietly(s, schema_run, &m);
+		rc = postgres_twice(s, schema_run, &m);
 	if (rc != RC_OK) {
 		schema_explain(s, &m, err, errsize);
 		return rc;
@@ -296,7 +257,7 @@ postgres_schema_open(struct store *s, bool make, char *err, size_t errsize)
 	memcpy(s->schema, m.schema, sizeof(s->schema));
 	s->losses = m.losses;
 	txn_pin(s->pool, s->schema, s->secret);
-	if ((rc = run_quietly(s, clock_run, &clock)) != RC_OK) {
+	if ((rc = postgres_twice(s, clock_run, &clock)) != RC_OK) {
 		schema_explain(s, &m, err, errsize);
 		return rc;
 	}

@@ -50,10 +50,8 @@ void txn_close(struct txn_pool *pool);
 /* The URI without its passwords: for the log, and for handlers. */
 const char *txn_database(const struct txn_pool *pool);
 
-/* The message of the last failure; txn_message() only while no other thread
- * uses the pool. */
-const char *txn_message(const struct txn_pool *pool);
-void txn_message_copy(struct txn_pool *pool, char *out, size_t size);
+/* Copies the message of the last failure. */
+void txn_message(struct txn_pool *pool, char *out, size_t size);
 
 /* Makes that the message of the last failure; it is copied. */
 void txn_set_message(struct txn_pool *pool, const char *message);
@@ -114,7 +112,8 @@ enum txn_kind {
 	/* Done once. */
 	TXN_WRITE,
 	/* Needs no owner.  If the connection is lost in COMMIT, it is run again
-	 * although it may have taken place. */
+	 * although it may have taken place.  A failure of the server's is not
+	 * logged, because the caller tells of it. */
 	TXN_TWICE
 };
 

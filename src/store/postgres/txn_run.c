@@ -90,14 +90,8 @@ txn_set_message(struct txn_pool *pool, const char *message)
 	lock_give(&pool->lock);
 }
 
-const char *
-txn_message(const struct txn_pool *pool)
-{
-	return pool->message;
-}
-
 void
-txn_message_copy(struct txn_pool *pool, char *out, size_t size)
+txn_message(struct txn_pool *pool, char *out, size_t size)
 {
 	lock_take(&pool->lock);
 	(void)snprintf(out, size, "%s", pool->message);
@@ -270,7 +264,9 @@ run_call(struct txn_pool *pool, struct txn_slot *s, const struct call *c)
 		rc = txn_slot_ready(pool, s, c->until, c->kind == TXN_WRITE);
 		if (rc != RC_OK)
 			return rc;
+		pg_set_quiet(s->pg, c->kind == TXN_TWICE);
 		rc = try_once(pool, s, c);
+		pg_set_quiet(s->pg, false);
 		if (s->pending) {
 			rc = txn_slot_look_up(pool, s, c->until, &done);
 			if (rc != RC_OK || done)
