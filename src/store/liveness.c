@@ -39,6 +39,7 @@ liveness_failed(const char *file, const char *what)
 
 	log_event(LOG_ERROR, "liveness-error", NULL, LOG_S("file", file),
 	    LOG_S("doing", what), LOG_S("message", strerror(error)));
+	errno = error;
 	return error == ENOSPC || error == EDQUOT ? RC_FULL
 	    : error == EACCES || error == EROFS   ? RC_READONLY
 						  : RC_IO;
@@ -133,7 +134,7 @@ liveness_open(struct liveness **out, const char *database, unsigned mode)
 {
 	struct liveness *l;
 	enum rc rc = RC_NOMEM;
-	int tries;
+	int tries, error;
 
 	*out = NULL;
 	l = calloc(1, sizeof(*l));
@@ -168,7 +169,9 @@ liveness_open(struct liveness **out, const char *database, unsigned mode)
 	errno = ENOENT;
 	rc = liveness_failed(l->file, "open");
 out:
+	error = errno;
 	liveness_close(l);
+	errno = error;
 	return rc;
 }
 
@@ -181,6 +184,12 @@ liveness_close(struct liveness *l)
 		close(l->fd);
 	free(l->file);
 	free(l);
+}
+
+const char *
+liveness_name(const struct liveness *l)
+{
+	return l->file;
 }
 
 int64_t

@@ -21,12 +21,15 @@ struct liveness;
 
 /* Opens "<database>-lock" (created with mode if it does not exist) and locks a
  * byte.  mode 0: RC_NOTFOUND if it does not exist.  Other errors are logged and
- * name the file. */
+ * name the file; but for RC_BUSY and RC_NOMEM, errno says why. */
 enum rc
 liveness_open(struct liveness **out, const char *database, unsigned mode);
 
 /* Drops the lock: from now on the leases of this process are dead. */
 void liveness_close(struct liveness *l);
+
+/* The lock file's name. */
+const char *liveness_name(const struct liveness *l);
 
 /* The lock file's inode: a lock in another file proves nothing. */
 int64_t liveness_file(const struct liveness *l);

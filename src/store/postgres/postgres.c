@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,7 +206,8 @@ open_liveness(struct store *s, char *err, size_t errsize)
 		snprintf(err, errsize, "%s-lock: there is no such file",
 		    s->base.local);
 	else if (rc != RC_OK)
-		postgres_host_explain(&s->host, err, errsize);
+		postgres_host_explain(
+		    &s->host, rc != RC_BUSY ? errno : 0, err, errsize);
 	if (rc != RC_OK)
 		return rc;
 	rc = postgres_host_name(&s->host, s->liveness, s->daemon, err, errsize);
@@ -293,10 +295,9 @@ postgres_check_server(struct store *s, char *err, size_t errsize)
 		    (int)(c.version % 100));
 		return RC_VERSION;
 	}
-	if ((off = postgres_server_off(&c)) == NULL)
-		off = txn_unsafe(s->pool);
-	s->unsafe = off != NULL && s->full && s->daemon;
-	if (!s->unsafe)
+	if ((off = postgres_server_off(&c)) != NULL)
+		txn_note_setting(s->pool, off);
+	if ((off = txn_unsafe(s->pool)) == NULL)
 		return RC_OK;
 	txn_unsafe_text(s->pool, off, err, errsize);
 	return RC_UNSAFE;

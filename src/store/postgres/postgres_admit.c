@@ -60,7 +60,7 @@ postgres_may_begin(struct store *s, const char *path)
 enum rc
 postgres_may_begin_now(const struct store *s)
 {
-	return s->unsafe || txn_unsafe(s->pool) != NULL ? RC_UNSAFE : RC_OK;
+	return txn_unsafe(s->pool) != NULL ? RC_UNSAFE : RC_OK;
 }
 
 /* RC_EXISTS, RC_LOST: nothing was to be changed, or another process was

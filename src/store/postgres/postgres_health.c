@@ -216,14 +216,15 @@ postgres_accepted(
 {
 	char why[512];
 
+	txn_message(s->pool, why, sizeof(why));
 	if (rc != RC_OK)
 		snprintf(err, errsize,
 		    rc == RC_PENDING ? "database %s: %s; whether the %s was "
 				       "accepted is not known: say it again"
 				     : "database %s: %s; the %s was not "
 				       "accepted",
-		    txn_database(s->pool),
-		    postgres_why(s, rc, why, sizeof(why)), what);
+		    txn_database(s->pool), *why != '\0' ? why : rc_text(rc),
+		    what);
 	return rc;
 }
 

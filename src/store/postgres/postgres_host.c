@@ -126,30 +126,19 @@ postgres_host_check(char *err, size_t errsize)
 
 void
 postgres_host_explain(
-    const struct postgres_host *host, char *err, size_t errsize)
+    const struct postgres_host *host, int error, char *err, size_t errsize)
 {
-	char self[USER_SIZE], *file;
-	int fd, error;
+	char self[USER_SIZE];
+	size_t n;
 
-	if (asprintf(&file, "%s-lock", host->local) == -1) {
-		snprintf(err, errsize, "%s", rc_text(RC_NOMEM));
+	snprintf(err, errsize,
+	    "%s-lock: %s: it tells which of this host's processes live",
+	    host->local, error != 0 ? strerror(error) : "cannot be locked");
+	if (error != EACCES && error != EPERM)
 		return;
-	}
-	fd = open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	error = errno;
 	host_user(self);
-	if (fd == -1 && (error == EACCES || error == EPERM))
-		snprintf(err, errsize,
-		    "%s: %s: it tells which of this host's processes live: "
-		    "chown %s %s",
-		    file, strerror(error), self, file);
-	else
-		snprintf(err, errsize,
-		    "%s: %s: it tells which of this host's processes live",
-		    file, fd == -1 ? strerror(error) : "cannot be locked");
-	if (fd != -1)
-		close(fd);
-	free(file);
+	n = strlen(err);
+	snprintf(err + n, errsize - n, ": chown %s %s-lock", self, host->local);
 }
 
 /* --- names ---------------------------------------------------------------- */
@@ -204,29 +193,6 @@ postgres_host_open(struct postgres_host *host,
 	return rc;
 }
 
-/* The mark in the lock file. */
-static enum rc
-host_mark(const struct postgres_host *host, const struct postgres_mark *at,
-    bool make, char mark[POSTGRES_MARK_LEN + 1], char *err, size_t errsize)
-{
-	char *file;
-	enum rc rc;
-
-	if (asprintf(&file, "%s-lock", host->local) == -1) {
-		snprintf(err, errsize, "%s", rc_text(RC_NOMEM));
-		return RC_NOMEM;
-	}
-	rc = postgres_mark_read(file, at, make, mark);
-	if (rc == RC_NOTFOUND)
-		snprintf(err, errsize,
-		    "%s: is a copy, in which no daemon has run", file);
-	else if (rc != RC_OK)
-		snprintf(err, errsize, "%s: %s: it names this host", file,
-		    rc == RC_IO ? strerror(errno) : rc_text(rc));
-	free(file);
-	return rc;
-}
-
 enum rc
 postgres_host_name(struct postgres_host *host, const struct liveness *l,
     bool make, char *err, size_t errsize)
@@ -242,7 +208,15 @@ postgres_host_name(struct postgres_host *host, const struct liveness *l,
 	enum rc rc;
 
 	postgres_host_machine(machine);
-	rc = host_mark(host, &at, make, mark, err, errsize);
+	rc = postgres_mark_read(l, &at, make, mark);
+	if (rc == RC_NOTFOUND)
+		snprintf(err, errsize,
+		    "%s: is a copy, in which no daemon has run",
+		    liveness_name(l));
+	else if (rc != RC_OK)
+		snprintf(err, errsize, "%s: %s: it names this host",
+		    liveness_name(l),
+		    rc == RC_IO ? strerror(errno) : rc_text(rc));
 	if (rc != RC_OK)
 		return rc;
 	(void)snprintf(host->boot, sizeof(host->boot), "%s-%016" PRIx64, boot,
@@ -256,39 +230,6 @@ postgres_host_name(struct postgres_host *host, const struct liveness *l,
 		bits = bits << 8 | hash[i];
 	host->number = (int64_t)(bits >> 2) | 1;
 	return RC_OK;
-}
-
-static char *
-lock_file(const struct postgres_host *host)
-{
-	char *file;
-
-	return asprintf(&file, "%s-lock", host->local) != -1 ? file : NULL;
-}
-
-enum rc
-postgres_host_holds(const struct postgres_host *host, const struct liveness *l)
-{
-	char *file = lock_file(host);
-	enum rc rc = RC_NOMEM;
-
-	if (file != NULL)
-		rc = postgres_mark_add(
-		    file, liveness_self(l), liveness_device(l));
-	free(file);
-	return rc;
-}
-
-bool
-postgres_host_held(
-    const struct postgres_host *host, const struct liveness *l, int64_t owner)
-{
-	char *file = lock_file(host);
-	const bool held =
-	    file != NULL && postgres_mark_has(file, owner, liveness_device(l));
-
-	free(file);
-	return held;
 }
 
 void

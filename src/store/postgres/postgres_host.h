@@ -48,24 +48,24 @@ struct postgres_mark {
 };
 
 /*
- * Notes that a process holds its lock in that file, which has a mark; the
- * device is that of the file.  Synced.  RC_IO: errno says why; RC_LOST: there
- * is no mark.  Of some 400 processes the last ones are known.
+ * Notes that this process holds its lock in that file, which has a mark.
+ * Synced.  RC_IO: errno says why; RC_LOST: there is no mark.  Of some 400
+ * processes the last ones are known.
  */
-enum rc postgres_mark_add(const char *file, int64_t owner, uint64_t device);
+enum rc postgres_host_holds(const struct liveness *l);
 
-/* Whether a process has held its lock in that file, on that device: then it is
- * gone if the lock is free, in whatever boot that was. */
-bool postgres_mark_has(const char *file, int64_t owner, uint64_t device);
+/* Whether that process has held its lock in that file, on this device: then it
+ * is gone if the lock is free, in whatever boot that was. */
+bool postgres_host_held(const struct liveness *l, int64_t owner);
 
 /*
  * Reads the mark of the lock file, hexadecimal digits.  make: makes it if the
  * file has none, or one that was made elsewhere, and syncs the file; else
- * RC_NOTFOUND.  The caller has the file open, and holds one of its bytes but
- * the first.  RC_LOST: the file of that name is another one.  RC_IO: errno says
- * why.
+ * RC_NOTFOUND.  RC_LOST: the file of that name is another one.  RC_IO: errno
+ * says why.
  */
-enum rc postgres_mark_read(const char *file, const struct postgres_mark *at,
+enum rc
+postgres_mark_read(const struct liveness *l, const struct postgres_mark *at,
     bool make, char mark[POSTGRES_MARK_LEN + 1]);
 
 /* --- the host, see postgres_host.c ---------------------------------------- */
@@ -107,9 +107,10 @@ enum rc postgres_host_open(struct postgres_host *host,
     const struct postgres_host_store *store, bool make, char *err,
     size_t errsize);
 
-/* After the lock file could not be opened: err gets a sentence. */
+/* After the lock file could not be opened, for that reason (errno; 0: it could
+ * not be locked): err gets a sentence. */
 void postgres_host_explain(
-    const struct postgres_host *host, char *err, size_t errsize);
+    const struct postgres_host *host, int error, char *err, size_t errsize);
 
 /* After the lock file was opened: sets name, boot and number.  make: makes the
  * file's mark if it is needed; else RC_NOTFOUND.  RC_OK; or err gets a
@@ -119,15 +120,6 @@ enum rc postgres_host_name(struct postgres_host *host, const struct liveness *l,
 
 /* The machine's id, 32 digits; zeros if it has none. */
 void postgres_host_machine(char id[33]);
-
-/* After that: notes in the folder that this process holds its lock there.
- * RC_IO, RC_NOMEM, RC_LOST. */
-enum rc
-postgres_host_holds(const struct postgres_host *host, const struct liveness *l);
-
-/* Whether that process did, in this boot or in another one. */
-bool postgres_host_held(
-    const struct postgres_host *host, const struct liveness *l, int64_t owner);
 
 void postgres_host_free(struct postgres_host *host);
 

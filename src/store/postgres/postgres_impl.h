@@ -92,7 +92,6 @@ struct store {
 	_Atomic int64_t losses;              /* once_meta.losses, as of the
 					      * last sign that all commits are
 					      * there */
-	atomic_bool unsafe;                  /* see postgres_check_server() */
 	atomic_bool name_shared; /* another host has this one's name: logged */
 	atomic_bool renewing;    /* see postgres_loss_look() */
 	_Atomic int64_t held_at; /* once_meta.held_at while time stands still */

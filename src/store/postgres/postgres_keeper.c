@@ -144,20 +144,6 @@ record_late(struct store *s)
 	}
 }
 
-/* Settings can be changed while connections are open. */
-static void
-look_at_server(struct store *s)
-{
-	const bool was = s->unsafe;
-	char why[512];
-
-	/* txn_slot.c logs what a new connection has found. */
-	if (postgres_check_server(s, why, sizeof(why)) == RC_UNSAFE && !was &&
-	    txn_unsafe(s->pool) == NULL)
-		log_event(
-		    LOG_ERROR, "store-unsafe", NULL, LOG_S("message", why));
-}
-
 static void *
 keeper_main(void *arg)
 {
@@ -166,6 +152,7 @@ keeper_main(void *arg)
 	    ? s->owner_timeout / BEATS
 	    : BEAT_MAX;
 	int64_t next = clock_mono() + every, until;
+	char why[512];
 
 	lock_take(&s->lock);
 	while (!s->stop) {
@@ -177,7 +164,8 @@ keeper_main(void *arg)
 		if (clock_mono() >= next) {
 			(void)postgres_owner_beat(s);
 			txn_tidy(s->pool);
-			look_at_server(s);
+			/* Settings can be changed in open connections. */
+			(void)postgres_check_server(s, why, sizeof(why));
 			postgres_loss_look(s);
 			next = clock_mono() + every;
 		}

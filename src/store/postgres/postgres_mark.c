@@ -74,46 +74,58 @@ mark_new(char mark[POSTGRES_MARK_LEN + 1])
 	return RC_OK;
 }
 
-/* Opens the file, and keeps other readers and writers out until it is closed.
- * -1: errno says why. */
-static int
-mark_open(const char *file)
+/* An open lock file, and what is in it.  Other readers and writers are kept out
+ * until it is closed. */
+struct mark_file {
+	int fd;
+	char text[FILE_MAX_LEN + 1];
+};
+
+/* Closes it, and leaves errno as it is. */
+static void
+mark_close(const struct mark_file *f)
+{
+	const int error = errno;
+
+	close(f->fd);
+	errno = error;
+}
+
+/* RC_IO: errno says why. */
+static enum rc
+mark_open(struct mark_file *f, const struct liveness *l)
 {
 	struct flock lock = {
 		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1
 	};
-	const int fd = open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	int error;
+	ssize_t n = -1;
 
-	if (fd == -1 || fcntl(fd, F_OFD_SETLKW, &lock) == 0)
-		return fd;
-	error = errno;
-	close(fd);
-	errno = error;
-	return -1;
-}
-
-static enum rc
-mark_load(int fd, char text[FILE_MAX_LEN + 1])
-{
-	const ssize_t n = pread(fd, text, FILE_MAX_LEN, 0);
-
-	text[n > 0 ? n : 0] = '\0';
-	return n == -1 ? RC_IO : RC_OK;
+	f->fd = open(liveness_name(l), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (f->fd == -1)
+		return RC_IO;
+	if (fcntl(f->fd, F_OFD_SETLKW, &lock) == 0)
+		n = pread(f->fd, f->text, FILE_MAX_LEN, 0);
+	if (n == -1) {
+		mark_close(f);
+		return RC_IO;
+	}
+	f->text[n] = '\0';
+	return RC_OK;
 }
 
 /* Replaces all of the file. */
 static enum rc
-mark_write(int fd, const char *line, const char *locks)
+mark_write(const struct mark_file *f, const char *line, const char *locks)
 {
 	char text[LINE_MAX_LEN + FILE_MAX_LEN + 1];
 	const int n = snprintf(text, sizeof(text), "%s%s", line, locks);
 
-	if (ftruncate(fd, 0) == -1)
+	if (ftruncate(f->fd, 0) == -1)
 		return RC_IO;
 	errno = ENOSPC; /* of a short write */
-	return pwrite(fd, text, (size_t)n, 0) == n && fsync(fd) == 0 ? RC_OK
-								     : RC_IO;
+	return pwrite(f->fd, text, (size_t)n, 0) == n && fsync(f->fd) == 0
+	    ? RC_OK
+	    : RC_IO;
 }
 
 /* What follows the first line. */
@@ -126,22 +138,20 @@ mark_locks(const char *text)
 }
 
 static enum rc
-mark_find(int fd, const struct postgres_mark *at, bool make,
+mark_find(const struct mark_file *f, const struct postgres_mark *at, bool make,
     char mark[POSTGRES_MARK_LEN + 1])
 {
-	char text[FILE_MAX_LEN + 1], line[LINE_MAX_LEN];
+	char line[LINE_MAX_LEN];
 	bool fits, same = false;
 	struct stat st;
-	enum rc rc;
+	enum rc rc = RC_OK;
 
-	if (fstat(fd, &st) == -1)
+	if (fstat(f->fd, &st) == -1)
 		return RC_IO;
 	if ((int64_t)st.st_ino != at->inode ||
 	    (uint64_t)st.st_dev != at->device)
 		return RC_LOST;
-	if ((rc = mark_load(fd, text)) != RC_OK)
-		return rc;
-	fits = mark_fits(text, at, mark, &same);
+	fits = mark_fits(f->text, at, mark, &same);
 	if (!make)
 		return fits ? RC_OK : RC_NOTFOUND;
 	if (!fits)
@@ -150,23 +160,20 @@ mark_find(int fd, const struct postgres_mark *at, bool make,
 		return rc;
 	(void)mark_line(line, mark, at);
 	/* Another folder's locks were not held here. */
-	return mark_write(fd, line, fits ? mark_locks(text) : "");
+	return mark_write(f, line, fits ? mark_locks(f->text) : "");
 }
 
 enum rc
-postgres_mark_read(const char *file, const struct postgres_mark *at, bool make,
-    char mark[POSTGRES_MARK_LEN + 1])
+postgres_mark_read(const struct liveness *l, const struct postgres_mark *at,
+    bool make, char mark[POSTGRES_MARK_LEN + 1])
 {
-	const int fd = mark_open(file);
-	enum rc rc;
-	int error;
+	struct mark_file f;
+	enum rc rc = mark_open(&f, l);
 
-	if (fd == -1)
-		return RC_IO;
-	rc = mark_find(fd, at, make, mark);
-	error = errno;
-	close(fd);
-	errno = error;
+	if (rc != RC_OK)
+		return rc;
+	rc = mark_find(&f, at, make, mark);
+	mark_close(&f);
 	return rc;
 }
 
@@ -175,24 +182,20 @@ postgres_mark_read(const char *file, const struct postgres_mark *at, bool make,
 #define LOCK_LEN 40
 
 static void
-lock_line(char line[LOCK_LEN], int64_t owner, uint64_t device)
+lock_line(char line[LOCK_LEN], const struct liveness *l, int64_t owner)
 {
 	(void)snprintf(line, LOCK_LEN, "lock %016" PRIx64 " %016" PRIx64 "\n",
-	    (uint64_t)owner, device);
+	    (uint64_t)owner, liveness_device(l));
 }
 
 static enum rc
-lock_add(int fd, const char *line)
+lock_add(struct mark_file *f, const char *line)
 {
-	char text[FILE_MAX_LEN + 1], first[LINE_MAX_LEN];
-	const char *locks;
-	size_t n;
-	enum rc rc;
+	char first[LINE_MAX_LEN], *const text = f->text;
+	const char *locks = strchr(text, '\n');
+	size_t n = locks != NULL ? (size_t)(++locks - text) : 0;
 
-	if ((rc = mark_load(fd, text)) != RC_OK)
-		return rc;
-	locks = mark_locks(text);
-	if ((n = (size_t)(locks - text)) == 0 || n >= sizeof(first))
+	if (n == 0 || n >= sizeof(first))
 		return RC_LOST;
 	memcpy(first, text, n);
 	first[n] = '\0';
@@ -205,36 +208,35 @@ lock_add(int fd, const char *line)
 	if (n > 0 && text[n - 1] != '\n')
 		text[n - 1] = '\n';
 	memcpy(text + n, line, strlen(line) + 1);
-	return mark_write(fd, first, text);
+	return mark_write(f, first, text);
 }
 
 enum rc
-postgres_mark_add(const char *file, int64_t owner, uint64_t device)
+postgres_host_holds(const struct liveness *l)
 {
 	char line[LOCK_LEN];
-	const int fd = mark_open(file);
-	enum rc rc;
+	struct mark_file f;
+	enum rc rc = mark_open(&f, l);
 
-	if (fd == -1)
-		return RC_IO;
-	lock_line(line, owner, device);
-	rc = lock_add(fd, line);
-	close(fd);
+	if (rc != RC_OK)
+		return rc;
+	lock_line(line, l, liveness_self(l));
+	rc = lock_add(&f, line);
+	mark_close(&f);
 	return rc;
 }
 
 bool
-postgres_mark_has(const char *file, int64_t owner, uint64_t device)
+postgres_host_held(const struct liveness *l, int64_t owner)
 {
-	char text[FILE_MAX_LEN + 1], line[LOCK_LEN];
-	const int fd = mark_open(file);
-	bool has;
+	char line[LOCK_LEN];
+	struct mark_file f;
+	bool held;
 
-	if (fd == -1)
+	if (mark_open(&f, l) != RC_OK)
 		return false;
-	lock_line(line, owner, device);
-	has = mark_load(fd, text) == RC_OK &&
-	    strstr(mark_locks(text), line) != NULL;
-	close(fd);
-	return has;
+	lock_line(line, l, owner);
+	held = strstr(mark_locks(f.text), line) != NULL;
+	mark_close(&f);
+	return held;
 }

@@ -29,22 +29,26 @@
  * longer than that, or the server's clock was set. */
 #define FIRSTS_LOOK 100
 
-/* An owner as it was seen last, in the order of their numbers. */
-struct postgres_watched {
-	struct postgres_watched *next;
-	int64_t id;
-	int64_t beat;     /* 0: it has no row in once_owner */
-	int64_t since;    /* clock_boot() when beat was seen first */
+/* What a look has found. */
+struct sight {
+	int64_t id, beat; /* beat 0: it has no row in once_owner */
 	bool here;        /* of this host's name */
 	bool past;        /* of another boot */
+	bool old;         /* it has not moved for days */
+	bool busy;        /* it has leases, or tries effects */
+	char host[POSTGRES_HOST_LEN + 1]; /* "": it had no row yet */
+};
+
+/* An owner, in the order of their numbers. */
+struct postgres_watched {
+	struct postgres_watched *next;
+	struct sight last;
+	int64_t since;    /* clock_boot() when that beat was seen first */
 	bool named;       /* the lock file says that it held its lock here */
 	bool held;        /* its lock was seen held */
 	bool name_shared; /* it is not, and has moved */
 	bool there;       /* it was in the last look */
-	bool busy;        /* it has leases, or tries effects */
-	bool old;         /* it has not moved for days */
 	bool told;        /* its suspicion is logged */
-	char host[POSTGRES_HOST_LEN + 1]; /* "": it had no row yet */
 };
 
 void
@@ -62,17 +66,10 @@ postgres_watched_free(struct postgres_watched *w)
 static struct postgres_watched **
 owner_place(struct postgres_watched **list, int64_t id)
 {
-	while (*list != NULL && (*list)->id < id)
+	while (*list != NULL && (*list)->last.id < id)
 		list = &(*list)->next;
 	return list;
 }
-
-/* What a look has found. */
-struct sight {
-	int64_t id, beat;
-	bool here, past, old, busy;
-	char host[POSTGRES_HOST_LEN + 1];
-};
 
 /* Looks for the lock of a process with this host's name. */
 static void
@@ -81,46 +78,43 @@ owner_test(const struct store *s, struct postgres_watched *w, bool moved)
 	bool alive;
 
 	if (s->liveness == NULL ||
-	    liveness_alive(s->liveness, w->id, &alive) != RC_OK)
+	    liveness_alive(s->liveness, w->last.id, &alive) != RC_OK)
 		return;
 	w->held = w->held || alive;
 	w->name_shared = !w->held && (w->name_shared || moved);
 }
 
 static enum rc
-owner_see(struct store *s, const struct sight *seen, int64_t now)
+owner_see(struct store *s, struct sight *seen, int64_t now)
 {
 	struct postgres_watched **at = owner_place(&s->watched, seen->id);
 	struct postgres_watched *w = *at;
+	bool moved;
 
-	if (w == NULL || w->id != seen->id) {
+	if (w == NULL || w->last.id != seen->id) {
 		if ((w = calloc(1, sizeof(*w))) == NULL)
 			return RC_NOMEM;
-		w->id = seen->id;
+		w->last = *seen;
 		w->since = now;
-		w->beat = seen->beat;
 		w->next = *at;
 		*at = w;
 		w->named = seen->here && s->liveness != NULL &&
-		    postgres_host_held(&s->host, s->liveness, w->id);
+		    postgres_host_held(s->liveness, seen->id);
 	}
+	moved = seen->beat != w->last.beat;
+	if (seen->host[0] == '\0')
+		memcpy(seen->host, w->last.host, sizeof(seen->host));
+	w->last = *seen;
+	w->there = true;
 	if (seen->here)
-		owner_test(s, w, seen->beat != w->beat);
-	if (seen->beat != w->beat) {
-		w->beat = seen->beat;
+		owner_test(s, w, moved);
+	if (moved) {
 		w->since = now;
 		w->told = false;
 	}
 	if (w->name_shared && !atomic_exchange(&s->name_shared, true))
 		log_event(LOG_ERROR, "host-not-unique", NULL,
-		    LOG_S("host", s->host.name), LOG_I("owner", w->id));
-	w->here = seen->here;
-	w->past = seen->past;
-	w->old = seen->old;
-	w->busy = seen->busy;
-	w->there = true;
-	if (seen->host[0] != '\0')
-		memcpy(w->host, seen->host, sizeof(w->host));
+		    LOG_S("host", s->host.name), LOG_I("owner", seen->id));
 	return RC_OK;
 }
 
@@ -248,7 +242,7 @@ run_new(struct pg *pg, void *arg)
 enum rc
 postgres_owner_new(struct store *s)
 {
-	enum rc rc = postgres_host_holds(&s->host, s->liveness);
+	enum rc rc = postgres_host_holds(s->liveness);
 
 	if (rc != RC_OK)
 		return rc;
@@ -329,14 +323,6 @@ postgres_owner_beat(struct store *s)
 	return rc;
 }
 
-/* Whether the processes of an owner are known, from here. */
-enum owner_life {
-	OWNER_ALIVE,     /* or that cannot be told yet */
-	OWNER_DEAD,      /* of this host, and its lock is free */
-	OWNER_SUSPECTED, /* of another host or boot, and has not moved for
-			  * owner_timeout of this host's clock */
-};
-
 /* --- which are gone ------------------------------------------------------- */
 
 /* Whether an owner is suspected.  The time of the last look counts: of what
@@ -350,7 +336,7 @@ owner_is_suspected(const struct store *s, struct postgres_watched *w)
 		return false;
 	if (!w->told)
 		log_event(LOG_WARN, "owner-suspected", NULL,
-		    LOG_S("host", w->host), LOG_I("owner", w->id),
+		    LOG_S("host", w->last.host), LOG_I("owner", w->last.id),
 		    LOG_I("silent_ms", silent));
 	w->told = true;
 	return true;
@@ -368,36 +354,26 @@ owner_was_this(const struct store *s, int64_t id)
 	return false;
 }
 
-static enum owner_life
-owner_life(const struct store *s, struct postgres_watched *w)
-{
-	bool alive = true;
-
-	if (owner_was_this(s, w->id))
-		return OWNER_SUSPECTED;
-	if (!w->here || w->name_shared || (w->past && !w->held && !w->named))
-		return owner_is_suspected(s, w) ? OWNER_SUSPECTED : OWNER_ALIVE;
-	/* On a copy of this one's disk it would move. */
-	if (w->past && !w->held && s->looked - w->since < s->owner_timeout)
-		return OWNER_ALIVE;
-	if (s->liveness == NULL ||
-	    liveness_alive(s->liveness, w->id, &alive) != RC_OK)
-		return OWNER_ALIVE;
-	return alive ? OWNER_ALIVE : OWNER_DEAD;
-}
-
+/* Whether an owner is gone, as far as is known from here: it is of this host,
+ * and its lock is free; or it is suspected: of another host or boot, and it has
+ * not moved for owner_timeout of this host's clock. */
 static bool
 owner_gone(
     const struct store *s, struct postgres_watched *w, struct store_gone *g)
 {
-	const enum owner_life life = owner_life(s, w);
+	const struct sight *o = &w->last;
 
-	*g = (struct store_gone){
-		.id = w->id,
-		.suspected = life == OWNER_SUSPECTED,
-		.beat = w->beat,
-	};
-	return life != OWNER_ALIVE;
+	*g = (struct store_gone){ .id = o->id, .beat = o->beat };
+	if (owner_was_this(s, o->id) || !o->here || w->name_shared ||
+	    (o->past && !w->held && !w->named)) {
+		g->suspected =
+		    owner_was_this(s, o->id) || owner_is_suspected(s, w);
+		return g->suspected;
+	}
+	/* On a copy of this one's disk it would move. */
+	if (o->past && !w->held && s->looked - w->since < s->owner_timeout)
+		return false;
+	return s->liveness != NULL && liveness_is_dead(s->liveness, o->id);
 }
 
 /* *known: the owner was in the last look. */
@@ -409,7 +385,7 @@ find_gone(struct store *s, int64_t owner, struct store_gone *g, bool *known)
 
 	lock_take(&s->lock);
 	w = *owner_place(&s->watched, owner);
-	*known = w != NULL && w->id == owner;
+	*known = w != NULL && w->last.id == owner;
 	if (*known)
 		gone = owner_gone(s, w, g);
 	lock_give(&s->lock);
@@ -442,7 +418,7 @@ postgres_lost_owners(struct store *s, int64_t after, struct store_gone *gone,
 	lock_take(&s->lock);
 	for (w = *owner_place(&s->watched, after + 1); w != NULL && *n < max;
 	     w = w->next)
-		if (w->busy && owner_gone(s, w, &gone[*n]))
+		if (w->last.busy && owner_gone(s, w, &gone[*n]))
 			++*n;
 	lock_give(&s->lock);
 	return RC_OK;
@@ -462,8 +438,8 @@ next_useless(struct store *s, int64_t after)
 	lock_take(&s->lock);
 	for (w = *owner_place(&s->watched, after + 1); w != NULL && id == 0;
 	     w = w->next)
-		if (owner_gone(s, w, &g) && (!g.suspected || w->old))
-			id = w->id;
+		if (owner_gone(s, w, &g) && (!g.suspected || w->last.old))
+			id = g.id;
 	lock_give(&s->lock);
 	return id;
 }

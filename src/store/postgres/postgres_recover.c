@@ -70,7 +70,7 @@ maker_is_dead(struct store *s, int64_t lock)
 	    liveness_is_dead(s->liveness, note.owner) &&
 	    (attempt_file_is_of_this_boot(lock) ||
 		(!s->name_shared &&
-		    postgres_host_held(&s->host, s->liveness, note.owner)));
+		    postgres_host_held(s->liveness, note.owner)));
 }
 
 /* RC_LOST: another outcome was faster. */

@@ -62,9 +62,10 @@ void txn_set_message(struct txn_pool *pool, const char *message);
  * new connection has them on.
  *
  * The setting that was off in the newest connection; NULL: none.  An open
- * connection may get other settings later, which the pool does not notice.
+ * connection may get other settings later: its user notes one that is off.
  */
 const char *txn_unsafe(const struct txn_pool *pool);
+void txn_note_setting(struct txn_pool *pool, const char *off);
 
 /* Which of the settings is off, so that a commit may be lost; NULL: none. */
 const char *

@@ -183,13 +183,14 @@ txn_unsafe_text(
 
 /* Once until a new connection has them on; the caller of txn_open() tells of
  * the first connection. */
-static void
-note_setting(struct txn_pool *pool, const char *off)
+void
+txn_note_setting(struct txn_pool *pool, const char *off)
 {
-	const char *before = atomic_exchange(&pool->unsafe, off);
+	const char *before =
+	    atomic_exchange(&pool->unsafe, pool->durable ? off : NULL);
 	char why[512];
 
-	if (off == NULL || before != NULL || !pool->reached)
+	if (off == NULL || before != NULL || !pool->durable || !pool->reached)
 		return;
 	txn_unsafe_text(pool, off, why, sizeof(why));
 	log_event(LOG_ERROR, "store-unsafe", NULL, LOG_S("message", why));
@@ -256,8 +257,7 @@ ask_server(struct txn_pool *pool, struct txn_slot *s, int64_t *timeline,
 		rc = check_cluster(pool, cluster);
 	if (rc != RC_OK)
 		return rc;
-	if (pool->durable)
-		*off = txn_setting_off(fsync, pages, synchronous);
+	*off = txn_setting_off(fsync, pages, synchronous);
 	return check_timeline(pool, *timeline);
 }
 
@@ -303,7 +303,7 @@ connect_slot(
 	}
 	s->timeline = timeline;
 	note_timeline(pool, timeline);
-	note_setting(pool, off);
+	txn_note_setting(pool, off);
 	pool->reached = true;
 	if (!atomic_exchange(&pool->connected, true))
 		log_event(LOG_WARN, "store-connected", NULL,
