@@ -231,31 +231,14 @@ rows_bad(const char *database, const char *table, int64_t id)
 		     : "it makes no sense, and is skipped"));
 }
 
-/* How long the key stays as a marker; 0: it never becomes one. */
-static int64_t
-expired_retention(const struct store_reservation *what)
-{
-	return what->on_expired == CONF_EXPIRED_GONE ? what->expired_retention
-						     : 0;
-}
-
-/* The columns that name an attempt's processes; 0: none. */
-static int64_t
-lock_of(const struct store_attempt *at)
-{
-	return at != NULL ? at->lock : 0;
-}
-
-static int64_t
-lock_file_of(const struct store_attempt *at)
-{
-	return at != NULL ? at->file : 0;
-}
-
 void
 rows_terms(const struct store_reservation *what, const char *token,
     int64_t owner, struct step_terms *terms)
 {
+	static const struct store_attempt none = { 0 };
+	const struct store_attempt *at =
+	    what->attempt != NULL ? what->attempt : &none;
+
 	*terms = (struct step_terms){
 		.fingerprint_spec = what->fingerprint_spec,
 		.fingerprint = what->fingerprint,
@@ -268,10 +251,13 @@ rows_terms(const struct store_reservation *what, const char *token,
 		.owner = owner,
 		.lease = what->lease,
 		.retention = what->retention,
-		.expired_retention = expired_retention(what),
+		/* 0: it never becomes a marker */
+		.expired_retention = what->on_expired == CONF_EXPIRED_GONE
+		    ? what->expired_retention
+		    : 0,
 		.reconcile_delay = what->reconcile_delay,
-		.attempt_lock = lock_of(what->attempt),
-		.lock_file = lock_file_of(what->attempt),
+		.attempt_lock = at->lock,
+		.lock_file = at->file,
 		.resume = what->on_crash == CONF_CRASH_RESUME,
 	};
 }

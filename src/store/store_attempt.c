@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,19 +31,23 @@ made(struct store *store, enum rc rc)
 	return rc;
 }
 
-enum rc
-store_attempt_check(struct store *store)
+bool
+store_attempt_check(struct store *store, char *why, size_t size)
 {
-	struct store_attempt at;
+	struct store_attempt at = { 0 };
 	enum rc rc = (enum rc)atomic_load(&store_base(store)->attempts);
 
 	if (rc == RC_OK)
-		return rc;
-	memset(&at, 0, sizeof(at));
+		return true;
 	if ((rc = store_attempt_lock(store, &at)) == RC_OK)
 		attempt_lock_remove(local(store), at.lock);
 	store_attempt_release(&at);
-	return rc;
+	if (rc != RC_OK)
+		snprintf(why, size,
+		    "no file for an attempt can be made in %s-attempts: %s; "
+		    "nothing that may be resumed or reconciled runs",
+		    local(store), rc_text(rc));
+	return rc == RC_OK;
 }
 
 enum rc

@@ -33,6 +33,38 @@ store_doctor_add(
 	va_end(ap);
 }
 
+struct leases {
+	int64_t owner, n;
+};
+
+static enum rc
+leases_run(struct tx *tx, void *arg)
+{
+	struct leases *l = arg;
+
+	tx_send(tx, TX_OWNER_COUNT, "i", l->owner);
+	return tx_one(tx, "i", &l->n);
+}
+
+enum rc
+store_doctor_dead(struct store *s, int64_t *dead)
+{
+	struct store_gone gone = { 0 };
+	struct leases leases;
+	size_t n = 1;
+	enum rc rc;
+
+	*dead = 0;
+	while ((rc = store_lost_owners(s, gone.id, &gone, 1, &n)) == RC_OK &&
+	    n > 0) {
+		leases.owner = gone.id;
+		if ((rc = store_tx(s, TX_LOOK, leases_run, &leases)) != RC_OK)
+			break;
+		*dead += leases.n;
+	}
+	return rc;
+}
+
 void
 store_doctor_leases(struct findings *f, enum rc rc, int64_t dead)
 {

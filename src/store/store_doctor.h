@@ -23,6 +23,9 @@ struct findings {
 void store_doctor_add(struct findings *f, const char *name, bool ok,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Counts the leases, and tries of effects, of processes that are gone. */
+enum rc store_doctor_dead(struct store *s, int64_t *dead);
+
 /* Adds what was counted: leases and tries of processes that are gone.  rc: why
  * they could not be; RC_OK if they were. */
 void store_doctor_leases(struct findings *f, enum rc rc, int64_t dead);

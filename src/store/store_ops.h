@@ -23,9 +23,9 @@ struct store_gone {
 	int64_t beat;
 };
 
-/* Keys and effects that end by age. */
+/* Counted keys, of the states that end by age, and effects. */
 struct store_aged {
-	int64_t completed, failed_retryable, expired;
+	int64_t keys[RECORD_NSTATES];
 	int64_t delivered; /* effects */
 };
 
@@ -39,11 +39,11 @@ struct store_walk {
 };
 
 /* The walk under way, of the one thread that tallies; and the sums of the last
- * one. */
+ * one, which the lock of the news guards. */
 struct store_tally {
 	struct store_walk walk;
-	_Atomic int64_t completed, failed_retryable, expired, delivered;
-	atomic_bool counted;
+	struct store_aged last;
+	bool counted;
 };
 
 /*
@@ -234,8 +234,10 @@ enum rc store_recover_leases(
  * their attempts. */
 enum rc store_attempt_clean(struct store *s);
 
-/* Whether files for attempts can be made, if the last one could not. */
-enum rc store_attempt_check(struct store *store);
+/* Whether files for attempts can be made, if the last one could not; if not, why
+ * gets a sentence.  Only routes with on_crash = resume or a reconciler need
+ * them. */
+bool store_attempt_check(struct store *store, char *why, size_t size);
 
 /* --- a batch of keys past their retention, in a transaction --------------- */
 

@@ -164,6 +164,7 @@ store_request(struct store *s, const struct store_identity *identity,
 
 struct one_key {
 	int64_t id;
+	const char *resource; /* NULL: by the number */
 	struct record *key;
 	struct response *head; /* NULL: not wanted */
 };
@@ -175,12 +176,18 @@ key_run(struct tx *tx, void *arg)
 	struct rows_head h;
 	enum rc rc;
 
-	tx_send(tx, TX_BROWSE_ROW, "i", b->id);
-	if ((rc = tx_result(tx)) != RC_OK ||
-	    (rc = tx_record(tx, b->key)) != RC_OK)
+	if (b->resource != NULL)
+		tx_send(tx, TX_STATUS, "s", b->resource);
+	else
+		tx_send(tx, TX_BROWSE_ROW, "i", b->id);
+	if ((rc = tx_result(tx)) != RC_OK || (rc = tx_next(tx)) != RC_OK)
 		return rc;
-	if (b->head == NULL || !b->key->kept)
-		return RC_OK;
+	if ((rc = tx_this_record(tx, b->key)) == RC_CORRUPT) {
+		rows_bad(tx->database, "once_key", b->key->id);
+		return b->resource != NULL ? rc : RC_NOTFOUND;
+	}
+	if (rc != RC_OK || b->head == NULL || !b->key->kept)
+		return rc;
 	if (tx_members(tx, rows_head, rows_nhead, &h) != RC_OK ||
 	    rows_head_read(&h, b->key, b->head) != RC_OK) {
 		response_free(b->head);
@@ -199,32 +206,13 @@ store_browse_key(
 	return store_tx(s, TX_LOOK, key_run, &b);
 }
 
-struct one_resource {
-	const char *resource;
-	struct record *key;
-};
-
-static enum rc
-status_run(struct tx *tx, void *arg)
-{
-	const struct one_resource *b = arg;
-	enum rc rc;
-
-	tx_send(tx, TX_STATUS, "s", b->resource);
-	if ((rc = tx_result(tx)) != RC_OK || (rc = tx_next(tx)) != RC_OK)
-		return rc;
-	if ((rc = tx_this_record(tx, b->key)) == RC_CORRUPT)
-		rows_bad(tx->database, "once_key", b->key->id);
-	return rc;
-}
-
 enum rc
 store_status(struct store *s, const char *resource, struct record *key)
 {
-	struct one_resource b = { resource, key };
+	struct one_key b = { .resource = resource, .key = key };
 
 	memset(key, 0, sizeof(*key));
-	return store_tx(s, TX_LOOK, status_run, &b);
+	return store_tx(s, TX_LOOK, key_run, &b);
 }
 
 /* --- an answer that was not accepted -------------------------------------- */

@@ -152,21 +152,12 @@ store_scopes(struct store *s, const char *after, struct store_scope *scopes,
 	return rc;
 }
 
+/* States that end by age. */
+static const enum record_state aged_states[] = { RECORD_COMPLETED,
+	RECORD_FAILED_RETRYABLE, RECORD_EXPIRED };
+#define NAGED (sizeof(aged_states) / sizeof(aged_states[0]))
+
 /* --- a walk --------------------------------------------------------------- */
-
-static void
-walk_count(struct store_walk *w, int64_t n)
-{
-	struct store_aged *sum = &w->sum;
-
-	if (w->effects) {
-		sum->delivered += w->state == EFFECT_DELIVERED ? n : 0;
-		return;
-	}
-	sum->completed += w->state == RECORD_COMPLETED ? n : 0;
-	sum->failed_retryable += w->state == RECORD_FAILED_RETRYABLE ? n : 0;
-	sum->expired += w->state == RECORD_EXPIRED ? n : 0;
-}
 
 /*
  * Counts the next keys, or effects; RC_NOTFOUND: there are no more.  Each row
@@ -191,8 +182,12 @@ walk_run(struct tx *tx, void *arg)
 	while (rc == RC_OK &&
 	    (rc = tx_row(tx, "ipii", &w.at, &word, &w.id, &n)) == RC_OK) {
 		rows += n;
-		if (word != NULL && parse(word, &w.state))
-			walk_count(&w, n);
+		if (word == NULL || !parse(word, &w.state))
+			continue;
+		if (!w.effects)
+			w.sum.keys[w.state] += n;
+		else if (w.state == EFFECT_DELIVERED)
+			w.sum.delivered += n;
 	}
 	if (rc != RC_NOTFOUND || rows == 0)
 		return rc;
@@ -213,25 +208,23 @@ static bool
 tallied(struct store *s, struct store_aged *aged)
 {
 	const struct store_tally *t = tally_of(s);
+	bool counted;
 
-	if (!t->counted)
-		return false;
-	aged->completed = t->completed;
-	aged->failed_retryable = t->failed_retryable;
-	aged->expired = t->expired;
-	aged->delivered = t->delivered;
-	return true;
+	lock_take(&store_base(s)->news.lock);
+	*aged = t->last;
+	counted = t->counted;
+	lock_give(&store_base(s)->news.lock);
+	return counted;
 }
 
 /* The tally is complete: its numbers become the current ones. */
 static void
-tally_ends(struct store_tally *t)
+tally_ends(struct store *s, struct store_tally *t)
 {
-	t->completed = t->walk.sum.completed;
-	t->failed_retryable = t->walk.sum.failed_retryable;
-	t->expired = t->walk.sum.expired;
-	t->delivered = t->walk.sum.delivered;
+	lock_take(&store_base(s)->news.lock);
+	t->last = t->walk.sum;
 	t->counted = true;
+	lock_give(&store_base(s)->news.lock);
 	memset(&t->walk, 0, sizeof(t->walk));
 }
 
@@ -248,7 +241,7 @@ store_tally(struct store *s, bool *done)
 	if (rc != RC_NOTFOUND)
 		return rc;
 	if (effects) {
-		tally_ends(t);
+		tally_ends(s, t);
 		return RC_OK;
 	}
 	t->walk.effects = true;
@@ -344,9 +337,8 @@ store_gauges(struct store *s, struct metrics_gauges *g)
 	g->value[METRICS_KEPT_BYTES] = c.kept_bytes > 0 ? c.kept_bytes : 0;
 	if (!tallied(s, &aged))
 		return RC_OK;
-	*gauge_of(g, RECORD_COMPLETED) = aged.completed;
-	*gauge_of(g, RECORD_FAILED_RETRYABLE) = aged.failed_retryable;
-	*gauge_of(g, RECORD_EXPIRED) = aged.expired;
+	for (size_t i = 0; i < NAGED; i++)
+		*gauge_of(g, aged_states[i]) = aged.keys[aged_states[i]];
 	g->value[METRICS_IN_OUTBOX_DELIVERED] = aged.delivered;
 	return RC_OK;
 }
@@ -393,7 +385,8 @@ store_browse_count(struct store *s, struct store_browse_counts *c)
 		RECORD_IN_PROGRESS, RECORD_UNKNOWN, RECORD_DEAD_LETTER };
 	struct store_browse b = { 0 };
 	struct store_found found;
-	struct store_aged aged;
+	struct store_aged aged, few;
+	int64_t keys = 0;
 	bool known;
 	enum rc rc;
 
@@ -407,10 +400,9 @@ store_browse_count(struct store *s, struct store_browse_counts *c)
 	}
 	/* In a larger store these are as of the last tally. */
 	known = tallied(s, &aged);
-	if (!known ||
-	    aged.completed + aged.failed_retryable + aged.expired <= WINDOW) {
-		struct store_aged few;
-
+	for (size_t i = 0; i < NAGED; i++)
+		keys += aged.keys[aged_states[i]];
+	if (!known || keys <= WINDOW) {
 		rc = count_few(s, &few);
 		if (rc != RC_OK && rc != RC_NOTFOUND)
 			return rc;
@@ -419,8 +411,8 @@ store_browse_count(struct store *s, struct store_browse_counts *c)
 			aged = few;
 		}
 	}
-	c->keys[RECORD_COMPLETED] = known ? aged.completed : -1;
-	c->keys[RECORD_FAILED_RETRYABLE] = known ? aged.failed_retryable : -1;
-	c->keys[RECORD_EXPIRED] = known ? aged.expired : -1;
+	for (size_t i = 0; i < NAGED; i++)
+		c->keys[aged_states[i]] =
+		    known ? aged.keys[aged_states[i]] : -1;
 	return RC_OK;
 }

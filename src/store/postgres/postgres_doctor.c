@@ -191,29 +191,6 @@ check_named(struct store *s, struct findings *f)
 
 /* --- processes ------------------------------------------------------------ */
 
-/* Processes that are looked at together. */
-#define GONE 16
-
-static enum rc
-count_dead(struct store *s, int64_t *dead)
-{
-	struct store_gone gone[GONE];
-	int64_t owner = 0, held = 0;
-	size_t n = 1;
-	enum rc rc = postgres_owner_look(s);
-
-	while (rc == RC_OK && n > 0) {
-		rc = postgres_lost_owners(s, owner, gone, GONE, &n);
-		for (size_t i = 0; i < n && rc == RC_OK; i++) {
-			owner = gone[i].id;
-			rc = postgres_ask(s, postgres_look,
-			    PG_QUERY_OWNER_COUNT, "i", "i", owner, &held);
-			*dead += held;
-		}
-	}
-	return rc;
-}
-
 static void
 check_owners(struct store *s, struct findings *f)
 {
@@ -226,7 +203,9 @@ check_owners(struct store *s, struct findings *f)
 
 	rc = postgres_liveness_why(s, &liveness, why, sizeof(why));
 	if (rc == RC_OK || rc == RC_NOTFOUND)
-		rc = count_dead(s, &dead);
+		rc = postgres_owner_look(s);
+	if (rc == RC_OK)
+		rc = store_doctor_dead(s, &dead);
 	postgres_host_machine(machine);
 	if (rc == RC_OK)
 		rc = postgres_ask(s, postgres_read, PG_QUERY_LEASES_ELSEWHERE,

@@ -95,27 +95,13 @@ can_write(struct store *s, char *why, size_t size)
 	return false;
 }
 
-/* Only routes with on_crash = resume or a reconciler need these files. */
-static bool
-can_begin(struct store *s, char *why, size_t size)
-{
-	enum rc rc = store_attempt_check(s);
-
-	if (rc != RC_OK)
-		snprintf(why, size,
-		    "no file for an attempt can be made in %s-attempts: %s; "
-		    "nothing that may be resumed or reconciled runs",
-		    s->base.local, rc_text(rc));
-	return rc == RC_OK;
-}
-
 bool
 postgres_health(struct store *s, char *why, size_t size)
 {
 	if (!has_all(s, why, size) ||
 	    postgres_check_server(s, why, size) != RC_OK ||
 	    !can_write(s, why, size) || !can_reserve(s, why, size) ||
-	    !can_begin(s, why, size))
+	    !store_attempt_check(s, why, size))
 		return false;
 	postgres_clock_tell(s, why, size);
 	return true;

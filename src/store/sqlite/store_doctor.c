@@ -97,27 +97,6 @@ check_journal(struct db *db, struct findings *f)
 }
 
 static void
-check_owners(struct store *store, struct db *db, struct findings *f)
-{
-	struct store_gone dead = { 0 };
-	int64_t sum = 0, rows;
-	struct db_stmt *s;
-	size_t n = 1;
-	enum rc rc;
-
-	while (
-	    (rc = sqlite_lost_owners(store, dead.id, &dead, 1, &n)) == RC_OK &&
-	    n > 0) {
-		s = db_stmt(db, QUERY_OWNER_COUNT);
-		db_bindf(s, "i", dead.id);
-		if ((rc = db_onef(s, "i", &rows)) != RC_OK)
-			break;
-		sum += rows;
-	}
-	store_doctor_leases(f, rc, sum);
-}
-
-static void
 check_mode(struct store *store, struct findings *f)
 {
 	struct stat st;
@@ -188,6 +167,7 @@ enum rc
 sqlite_examine(struct store *store, struct findings *f)
 {
 	struct store_reader *reader;
+	int64_t dead;
 	enum rc rc;
 
 	rc = store_reader_take(store, &reader);
@@ -197,8 +177,9 @@ sqlite_examine(struct store *store, struct findings *f)
 	check_schema(reader->db, f);
 	check_foreign(reader->db, f);
 	check_journal(reader->db, f);
-	check_owners(store, reader->db, f);
 	store_reader_give(store, reader);
+	rc = store_doctor_dead(store, &dead);
+	store_doctor_leases(f, rc, dead);
 	check_mode(store, f);
 	doctor_check_folder(store, f);
 	store_doctor_add(f, "log", true,

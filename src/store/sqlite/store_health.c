@@ -224,23 +224,10 @@ can_write(struct store *store, char *why, size_t size)
 	return false;
 }
 
-/* Only routes with on_crash = resume or a reconciler need these files. */
-static bool
-can_begin(struct store *store, char *why, size_t size)
-{
-	enum rc rc = store_attempt_check(store);
-
-	if (rc != RC_OK)
-		snprintf(why, size,
-		    "no file for an attempt can be made in %s-attempts: %s; "
-		    "nothing that may be resumed or reconciled runs",
-		    store->file, rc_text(rc));
-	return rc == RC_OK;
-}
-
 bool
 sqlite_health(struct store *store, char *why, size_t size)
 {
 	return is_in_place(store, why, size) && can_read(store, why, size) &&
-	    can_write(store, why, size) && can_begin(store, why, size);
+	    can_write(store, why, size) &&
+	    store_attempt_check(store, why, size);
 }
