@@ -156,27 +156,23 @@ static int
 say_to(const struct oncectl *ctl, const struct said *s, enum verb verb)
 {
 	const struct response *r = &s->response;
-	struct handler_api *api;
+	const struct handler_api_write w = {
+		.token = s->token,
+		.point = verb == CHECKPOINT ? ctl->arg[0] : NULL,
+		.responds = verb == RESPOND,
+		.status = r->status,
+		.headers = r->fields.data,
+		.body = r->body,
+		.len = r->body_len,
+		.effects = s->effect,
+		.neffects = s->n,
+	};
 	char why[512];
-	enum rc rc;
+	enum rc rc =
+	    handler_api_say(ctl->database, ctl->wait, &w, why, sizeof(why));
 
-	rc = handler_api_open(&api, ctl->database, ctl->wait, why, sizeof(why));
-	if (rc != RC_OK) {
-		warnx("%s", why);
-		return rc == RC_BUSY || rc == RC_NOMEM ? ONCECTL_AGAIN
-						       : ONCECTL_REFUSED;
-	}
-	if (verb == CHECKPOINT)
-		rc = handler_api_checkpoint(
-		    api, s->token, ctl->arg[0], s->effect, s->n);
-	else if (verb == EMIT)
-		rc = handler_api_emit(api, s->token, s->effect);
-	else
-		rc = handler_api_respond(api, s->token, r->status,
-		    r->fields.data, r->body, r->body_len, s->effect, s->n);
 	if (rc != RC_OK)
-		warnx("%s: %s", ctl->command, handler_api_why(api));
-	handler_api_close(api);
+		warnx("%s: %s", ctl->command, why);
 	if (rc == RC_BUSY || rc == RC_FULL || rc == RC_NOMEM)
 		return ONCECTL_AGAIN;
 	return rc == RC_OK ? ONCECTL_DONE : ONCECTL_REFUSED;

@@ -7,7 +7,7 @@
 
 #include "store.h"
 
-struct handler_api;
+struct handler_api_write;
 
 /* What was copied, by kind. */
 struct store_transfer {
@@ -24,9 +24,9 @@ struct store_module {
 	/* store_open() */
 	enum rc (*open)(struct store **, const struct store_options *,
 	    char *err, size_t errsize);
-	/* handler_api_open() */
-	enum rc (*open_handler_api)(struct handler_api **, const char *database,
-	    int64_t patience, char *err, size_t errsize);
+	/* handler_api_say() */
+	enum rc (*handler_api_say)(const char *database, int64_t patience,
+	    const struct handler_api_write *, char *why, size_t size);
 
 	/*
 	 * What only operators of this kind of store do.  On failure err gets a

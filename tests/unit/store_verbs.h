@@ -221,16 +221,11 @@ token_of(const struct store_lease *lease)
 	return textf("%s-%lld", lease->token, (long long)lease->id);
 }
 
-static UNUSED struct handler_api *
-open_handler(void)
+/* What a handler says; *why: why it may not. */
+static UNUSED enum rc
+handler_says(const struct handler_api_write *w, char why[256])
 {
-	struct handler_api *api;
-	char err[256];
-
-	if (handler_api_open(
-		&api, options().database, PATIENCE, err, sizeof(err)) != RC_OK)
-		fail_msg("%s", err);
-	return api;
+	return handler_api_say(options().database, PATIENCE, w, why, 256);
 }
 
 /* A handler of that attempt puts n bytes there; whether it may. */
@@ -239,22 +234,31 @@ try_emit(const struct store_lease *lease, const char *topic,
     const void *payload, int n)
 {
 	const struct handler_api_effect effect = { topic, payload, (size_t)n };
-	struct handler_api *api = open_handler();
-	enum rc rc = handler_api_emit(api, token_of(lease), &effect);
+	const struct handler_api_write w = {
+		.token = token_of(lease),
+		.effects = &effect,
+		.neffects = 1,
+	};
+	char why[256];
 
-	handler_api_close(api);
-	return rc == RC_OK;
+	return handler_says(&w, why) == RC_OK;
 }
 
 /* It stores its response: 201, and a body. */
 static UNUSED void
 respond(const struct store_lease *lease, const void *body, size_t length)
 {
-	struct handler_api *api = open_handler();
+	const struct handler_api_write w = {
+		.token = token_of(lease),
+		.responds = true,
+		.status = 201,
+		.headers = "",
+		.body = body,
+		.len = length,
+	};
+	char why[256];
 
-	assert_ok(handler_api_respond(
-	    api, token_of(lease), 201, "", body, length, NULL, 0));
-	handler_api_close(api);
+	assert_ok(handler_says(&w, why));
 }
 
 /* --- bodies ------------------------------------------------------------- */

@@ -225,23 +225,28 @@ static int teardown_hosts(void **);
 CASE(of_a_silent_host_an_answer_of_its_handler_stands)
 {
 	struct host a = start_host("a");
-	struct handler_api *api;
+	struct handler_api_write w = {
+		.responds = true,
+		.status = 201,
+		.headers = "A: b\r\n",
+		.body = "body",
+		.len = 4,
+	};
 	struct store_change c;
+	char why[256];
 
 	assert_ok(tell(&a, 'r'));
 	store = open_host("b");
-	api = open_handler();
-	assert_ok(handler_api_respond(
-	    api, token_of(&a.lease), 201, "A: b\r\n", "body", 4, NULL, 0));
+	w.token = token_of(&a.lease);
+	assert_ok(handler_says(&w, why));
 	silence(&a);
 	assert_int_equal(sweep_until_changed(&c), RECORD_COMPLETED);
 	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
 	/* it is confirmed, so the handler can say no more */
-	assert_int_equal(
-	    handler_api_checkpoint(api, token_of(&a.lease), "p", NULL, 0),
-	    RC_INVALID);
-	assert_string_equal(handler_api_why(api), "lease lost");
-	handler_api_close(api);
+	w = (struct handler_api_write){ .token = token_of(&a.lease),
+		.point = "p" };
+	assert_int_equal(handler_says(&w, why), RC_INVALID);
+	assert_string_equal(why, "lease lost");
 	wake(&a);
 	assert_ok(tell(&a, 'f'));
 	assert_true(a.answered);
@@ -328,17 +333,13 @@ static struct host
 start_delivery(void)
 {
 	struct host a = start_host("a");
-	const struct handler_api_effect effect = { "mail", "payload", 7 };
 	char mail[] = "mail";
 	char *topics[] = { mail };
-	struct handler_api *api;
 
 	assert_ok(tell(&a, 'r'));
 	store = open_host("b");
 	assert_ok(store_topics(store, topics, 1, NULL, 0));
-	api = open_handler();
-	assert_ok(handler_api_emit(api, token_of(&a.lease), &effect));
-	handler_api_close(api);
+	assert_true(try_emit(&a.lease, "mail", "payload", 7));
 	assert_ok(tell(&a, 'f'));
 	assert_ok(tell(&a, 'b'));
 	return a;

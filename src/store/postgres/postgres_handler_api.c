@@ -9,7 +9,6 @@
 #include "config.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
@@ -19,31 +18,9 @@
  * server (ms). */
 #define GRACE 1000
 
-struct handler_api {
-	struct handler_api_base base;
-	struct pg_target *target;
-	struct pg *pg;
-	int64_t patience; /* ms */
-	char why[512];
-};
-
-static void
-api_close(struct handler_api *api)
-{
-	pg_close(api->pg);
-	pg_target_free(api->target);
-	free(api);
-}
-
-static const char *
-api_why(const struct handler_api *api)
-{
-	return api->why;
-}
-
 /* Sends what is to be written; returns the number of statements. */
 static size_t
-api_send(struct pg *pg, const struct handler_api_write *w)
+say_send(struct pg *pg, const struct handler_api_write *w)
 {
 	const struct handler_api_effect *e = w->effects;
 
@@ -69,17 +46,15 @@ failure_text(const struct pg *pg, enum rc rc)
 }
 
 static enum rc
-api_write(struct handler_api *api, const struct handler_api_write *w)
+say_write(
+    struct pg *pg, const struct handler_api_write *w, char *why, size_t size)
 {
-	struct pg *pg = api->pg;
 	const char *doubt = "";
 	size_t n;
 	enum rc rc = RC_OK;
 
-	api->why[0] = '\0';
-	pg_set_deadline(pg, clock_mono() + api->patience + GRACE);
 	pg_begin(pg);
-	n = api_send(pg, w);
+	n = say_send(pg, w);
 	for (; n > 0 && rc == RC_OK; n--)
 		rc = pg_result(pg);
 	if (rc == RC_OK) {
@@ -91,63 +66,51 @@ api_write(struct handler_api *api, const struct handler_api_write *w)
 			rc = RC_IO;
 		}
 	}
-	snprintf(
-	    api->why, sizeof(api->why), "%s%s", failure_text(pg, rc), doubt);
+	snprintf(why, size, "%s%s", failure_text(pg, rc), doubt);
 	/* The effects are the last statements. */
 	if (n < w->neffects)
-		handler_api_name_effect(api->why, sizeof(api->why),
-		    &w->effects[w->neffects - 1 - n]);
-	pg_rollback(pg);
+		handler_api_name_effect(
+		    why, size, &w->effects[w->neffects - 1 - n]);
 	return rc;
 }
 
-static const struct handler_api_ops ops = {
-	.write = api_write,
-	.why = api_why,
-	.close = api_close,
-};
-
+/* Closing it rolls back. */
 static enum rc
-api_connect(
-    struct handler_api *api, const char *database, char *err, size_t errsize)
+say_to(struct pg_target *target, int64_t patience,
+    const struct handler_api_write *w, char *why, size_t size)
 {
-	enum rc rc;
+	struct pg *pg;
+	enum rc rc = pg_open(&pg, target, clock_mono() + patience + GRACE);
 
-	rc = pg_target_parse(
-	    &api->target, database, api->patience + GRACE, err, errsize);
-	if (rc != RC_OK)
-		return rc;
-	rc = pg_open(
-	    &api->pg, api->target, clock_mono() + api->patience + GRACE);
 	if (rc == RC_OK) {
-		pg_set_quiet(api->pg, true);
-		rc = pg_set_session(api->pg, api->patience, GRACE, NULL);
+		pg_set_quiet(pg, true);
+		rc = pg_set_session(pg, patience, GRACE, NULL);
 	}
-	if (rc != RC_OK)
-		snprintf(err, errsize, "database %s: %s",
-		    pg_target_name(api->target),
-		    api->pg != NULL ? pg_message(api->pg) : rc_text(rc));
+	if (rc == RC_OK) {
+		pg_set_deadline(pg, clock_mono() + patience + GRACE);
+		rc = say_write(pg, w, why, size);
+	} else {
+		snprintf(why, size, "database %s: %s", pg_target_name(target),
+		    pg != NULL ? pg_message(pg) : rc_text(rc));
+	}
+	pg_close(pg);
 	return rc;
 }
 
 enum rc
-postgres_handler_api_open(struct handler_api **out, const char *database,
-    int64_t patience, char *err, size_t errsize)
+postgres_handler_api_say(const char *database, int64_t patience,
+    const struct handler_api_write *w, char *why, size_t size)
 {
-	struct handler_api *api = calloc(1, sizeof(*api));
+	struct pg_target *target;
 	enum rc rc;
 
-	*out = NULL;
-	if (api == NULL) {
-		snprintf(err, errsize, "%s", rc_text(RC_NOMEM));
-		return RC_NOMEM;
-	}
-	api->base.ops = &ops;
-	api->patience = patience < INT32_MAX / 2 ? patience : INT32_MAX / 2;
-	if ((rc = api_connect(api, database, err, errsize)) != RC_OK) {
-		api_close(api);
+	if (patience > INT32_MAX / 2)
+		patience = INT32_MAX / 2;
+	snprintf(why, size, "%s", rc_text(RC_NOMEM));
+	rc = pg_target_parse(&target, database, patience + GRACE, why, size);
+	if (rc != RC_OK)
 		return rc;
-	}
-	*out = api;
-	return RC_OK;
+	rc = say_to(target, patience, w, why, size);
+	pg_target_free(target);
+	return rc;
 }

@@ -26,9 +26,9 @@ extern const struct store_ops postgres_ops;
 enum rc postgres_open(struct store **out, const struct store_options *o,
     char *err, size_t errsize);
 
-/* handler_api_open() */
-enum rc postgres_handler_api_open(struct handler_api **out,
-    const char *database, int64_t patience, char *err, size_t errsize);
+/* handler_api_say() */
+enum rc postgres_handler_api_say(const char *database, int64_t patience,
+    const struct handler_api_write *w, char *why, size_t size);
 
 #define X(type, name, parameters, arguments) type postgres_##name parameters;
 STORE_OPS(X)
