@@ -207,26 +207,12 @@ LIMIT 1 OFFSET ?2 - 1;
 -- ?3 at most of each: their number, how many keys, and path, scope and peer of
 -- one.
 
--- Keys with an open outcome: a step in the index for each caller, and one for
--- each key that is counted.
--- list: of_open
-once_key k INDEXED BY once_key_caller
-    WHERE (k.state = 'unknown' OR k.state = 'dead_letter')
-
+-- Keys with an open outcome.  The limits bound how many a caller has.
 -- name: crowds_open
--- scan: walks the callers that it has found
-WITH RECURSIVE c(i, caller) AS (
-    SELECT 1, (SELECT min(k.caller) FROM $of_open AND k.caller > ?1)
-    UNION ALL
-    SELECT c.i + 1,
-	(SELECT min(k.caller) FROM $of_open AND k.caller > c.caller)
-    FROM c WHERE c.i < ?2 AND c.caller IS NOT NULL)
-SELECT c.caller, (SELECT count(*) FROM (SELECT 1 FROM $of_open
-	AND k.caller = c.caller LIMIT ?3)),
-    one.path, one.scope, one.peer
-FROM c CROSS JOIN once_key one NOT INDEXED
-    ON one.id = (SELECT k.id FROM $of_open AND k.caller = c.caller LIMIT 1)
-ORDER BY c.caller;
+SELECT k.caller, min(count(*), ?3), path, scope, peer
+FROM once_key k INDEXED BY once_key_caller
+WHERE (k.state = 'unknown' OR k.state = 'dead_letter') AND k.caller > ?1
+GROUP BY k.caller ORDER BY k.caller LIMIT ?2;
 
 -- name: crowds_active
 -- scan: sorts the keys in progress

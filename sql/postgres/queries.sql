@@ -570,24 +570,13 @@ FROM once_key GROUP BY state;
 -- $3 at most of each: their number, how many keys, and path, scope and peer of
 -- one.
 
--- Keys with an open outcome: a step in the index for each caller, and one for
--- each key that is counted.
+-- Keys with an open outcome.  The limits bound how many a caller has.
 -- name: crowds_open
-WITH RECURSIVE c(i, caller) AS (
-    SELECT 1::bigint, (SELECT min(k.caller) FROM once_key k
-	WHERE k.state IN ('unknown', 'dead_letter') AND k.caller > $1)
-    UNION ALL
-    SELECT c.i + 1, (SELECT min(k.caller) FROM once_key k
-	WHERE k.state IN ('unknown', 'dead_letter') AND k.caller > c.caller)
-    FROM c WHERE c.i < $2::bigint AND c.caller IS NOT NULL)
-SELECT c.caller, (SELECT count(*) FROM (SELECT 1 FROM once_key k
-	WHERE k.state IN ('unknown', 'dead_letter') AND k.caller = c.caller
-	LIMIT $3::bigint) counted),
-    one.path, one.scope, one.peer
-FROM c CROSS JOIN LATERAL (SELECT k.path, k.scope, k.peer FROM once_key k
-    WHERE k.state IN ('unknown', 'dead_letter') AND k.caller = c.caller
-    LIMIT 1) one
-ORDER BY c.caller;
+SELECT g.caller, least(g.n, $3::bigint), k.path, k.scope, k.peer
+FROM (SELECT a.caller, count(*) AS n, min(a.id) AS id FROM once_key a
+    WHERE a.state IN ('unknown', 'dead_letter') AND a.caller > $1
+    GROUP BY a.caller ORDER BY a.caller LIMIT $2::bigint) g
+JOIN once_key k ON k.id = g.id ORDER BY g.caller;
 
 -- name: crowds_active
 SELECT g.caller, least(g.n, $3::bigint), k.path, k.scope, k.peer

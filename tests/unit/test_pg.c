@@ -478,8 +478,11 @@ CASE(no_password_is_in_names_and_messages)
 	t = parse("postgresql://joe:s3%20kr@a,b:77/shop?sslpassword=s3%20kr&"
 		  "sslmode=require&application_name=s3%20kr");
 	assert_string_equal(pg_target_name(t),
-	    "postgresql://joe@a,b:77/shop?application_name=s3%20kr&"
-	    "sslmode=require");
+	    "postgresql://joe@a,b:77/shop?sslmode=require&"
+	    "application_name=s3%20kr");
+	pg_target_free(t);
+	t = parse("postgresql://:s3kr@/shop?pass%77ord=s3kr&user=joe");
+	assert_string_equal(pg_target_name(t), "postgresql://@/shop?user=joe");
 	pg_target_free(t);
 	/* libpq names the host that it does not find. */
 	t = parse("host=/s3kr:tt/there user=joe password=s3kr:tt");

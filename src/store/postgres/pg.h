@@ -67,7 +67,8 @@ enum rc pg_target_parse(struct pg_target **out, const char *conninfo,
 enum rc pg_target_check(const char *conninfo, char *err, size_t errsize);
 void pg_target_free(struct pg_target *t);
 
-/* The URI without its passwords: for the log, and for handlers. */
+/* The URI as it was given, without its passwords: for the log, and for
+ * handlers. */
 const char *pg_target_name(const struct pg_target *t);
 
 /* The next connection tries the host after the last one first. */

@@ -56,81 +56,50 @@ option_is_secret(const char *keyword)
 	return strstr(keyword, "password") != NULL;
 }
 
+/* Adds the parameters, but not those that may be secret; libpq decodes their
+ * names. */
 static void
-add_encoded(struct buf *out, const char *text, const char *more)
+add_parameters(struct buf *out, const char *at)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789-._~";
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz_";
+	char separator = '?', keyword[64];
+	size_t n;
 
-	for (; *text != '\0'; text++)
-		if (strchr(plain, *text) != NULL || strchr(more, *text) != NULL)
-			(void)buf_addc(out, *text);
-		else
-			(void)buf_addf(out, "%%%02X", (unsigned char)*text);
-}
-
-static void
-add_hosts(const struct pg_target *t, struct buf *out)
-{
-	const char *hosts = pg_target_option(t, "host"),
-		   *ports = pg_target_option(t, "port");
-	const int n = list_length(hosts);
-	char *host, *port;
-
-	for (int i = 0; i < n; i++) {
-		host = pg_target_item(hosts, i);
-		port = pg_target_item(ports, i);
-		if (i > 0)
-			(void)buf_addc(out, ',');
-		if (host != NULL && strchr(host, ':') != NULL)
-			(void)buf_addf(out, "[%s]", host);
-		else if (host != NULL)
-			add_encoded(out, host, "");
-		if (port != NULL && port[0] != '\0')
-			(void)buf_addf(out, ":%s", port);
-		free(host);
-		free(port);
-	}
-}
-
-/* Options that stand before the question mark. */
-static bool
-option_is_placed(const struct pg_target *t, const char *keyword)
-{
-	return strcmp(keyword, "user") == 0 || strcmp(keyword, "dbname") == 0 ||
-	    strcmp(keyword, "host") == 0 ||
-	    (strcmp(keyword, "port") == 0 &&
-		list_length(pg_target_option(t, "host")) > 0);
-}
-
-static enum rc
-make_name(struct pg_target *t)
-{
-	const char *user = pg_target_option(t, "user"),
-		   *database = pg_target_option(t, "dbname");
-	struct buf *out = &t->name;
-	char separator = '?';
-
-	buf_init(out, NAME_MAX_BYTES);
-	if (buf_adds(out, "postgresql://") != RC_OK)
-		return RC_NOMEM;
-	if (user != NULL) {
-		add_encoded(out, user, "");
-		(void)buf_addc(out, '@');
-	}
-	add_hosts(t, out);
-	(void)buf_addc(out, '/');
-	if (database != NULL)
-		add_encoded(out, database, "");
-	for (const PQconninfoOption *o = t->options; o->keyword != NULL; o++) {
-		if (o->val == NULL || option_is_secret(o->keyword) ||
-		    option_is_placed(t, o->keyword))
+	for (; *at != '\0'; at += n + (at[n] == '&')) {
+		n = strcspn(at, "&");
+		snprintf(keyword, sizeof(keyword), "%.*s",
+		    (int)strspn(at, plain), at);
+		if (at[strlen(keyword)] != '=' || option_is_secret(keyword))
 			continue;
-		(void)buf_addf(out, "%c%s=", separator, o->keyword);
-		add_encoded(out, o->val, "/,");
+		(void)buf_addc(out, separator);
+		(void)buf_add(out, at, n);
 		separator = '&';
 	}
+}
+
+/* As libpq finds the parts of the URI; a conninfo string has no name. */
+static enum rc
+make_name(struct pg_target *t, const char *uri)
+{
+	const char *at = strstr(uri, "://");
+	struct buf *out = &t->name;
+	size_t n;
+
+	buf_init(out, NAME_MAX_BYTES);
+	if (at == NULL)
+		return buf_adds(out, "postgresql:");
+	at += strlen("://");
+	if (buf_add(out, uri, (size_t)(at - uri)) != RC_OK)
+		return RC_NOMEM;
+	n = strcspn(at, "@/");
+	if (at[n] == '@') {
+		(void)buf_add(out, at, strcspn(at, ":@"));
+		at += n;
+	}
+	n = strcspn(at, "?");
+	(void)buf_add(out, at, n);
+	if (at[n] == '?')
+		add_parameters(out, at + n + 1);
 	return RC_OK;
 }
 
@@ -245,7 +214,7 @@ pg_target_parse(struct pg_target **out, const char *conninfo, int64_t silence,
 	}
 	rc = count_hosts(t, err, errsize);
 	if (rc == RC_OK)
-		rc = make_name(t);
+		rc = make_name(t, conninfo);
 out:
 	PQfreemem(message);
 	if (rc != RC_OK) {
