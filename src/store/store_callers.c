@@ -36,6 +36,7 @@ struct callers {
 	enum callers_of of;
 	int64_t after; /* callers with a higher number */
 	int64_t most;  /* keys of a caller that are counted */
+	int64_t now;   /* store time */
 	struct caller_keys item[STORE_CALLERS_MAX];
 	size_t n; /* fewer than STORE_CALLERS_MAX: there are no more */
 };
@@ -51,23 +52,17 @@ callers_clear(struct callers *c)
 	c->n = 0;
 }
 
-struct callers_asked {
-	struct callers *c;
-	int64_t now; /* store time */
-};
-
 static enum rc
 callers_run(struct tx *tx, void *arg)
 {
-	const struct callers_asked *r = arg;
-	struct callers *c = r->c;
+	struct callers *c = arg;
 	struct caller_keys *one;
 	enum rc rc;
 
 	callers_clear(c); /* of a try before this one */
 	if (c->of == CALLERS_QUEUED)
 		tx_send(tx, TX_CROWDS_QUEUED, "iiii", c->after,
-		    (int64_t)STORE_CALLERS_MAX, c->most, r->now);
+		    (int64_t)STORE_CALLERS_MAX, c->most, c->now);
 	else
 		tx_send(tx,
 		    c->of == CALLERS_OPEN ? TX_CROWDS_OPEN : TX_CROWDS_ACTIVE,
@@ -86,15 +81,16 @@ callers_run(struct tx *tx, void *arg)
 
 /*
  * Finds the next callers, in the order of their numbers, and sets c->after to
- * the last one.  An index is read, STORE_CALLERS_MAX * most entries of it at
- * most.  callers_clear() frees the items, before the next call too.
+ * the last one.  An index is read.  callers_clear() frees the items, before the
+ * next call too.
  */
 static enum rc
 callers_next(struct store *s, struct callers *c)
 {
-	struct callers_asked r = { c, store_now(s) };
-	enum rc rc = store_tx(s, TX_READ, callers_run, &r);
+	enum rc rc;
 
+	c->now = store_now(s);
+	rc = store_tx(s, TX_READ, callers_run, c);
 	if (rc == RC_OK && c->n > 0)
 		c->after = c->item[c->n - 1].caller;
 	return rc;

@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -17,16 +18,18 @@
 #include "clock.h"
 #include "pg_impl.h"
 
-#define OWN_OPTIONS 9
+/* More than libpq has. */
+#define ARGUMENTS 128
 
 struct arguments {
-	const char **keyword, **value;
+	const char *keyword[ARGUMENTS], *value[ARGUMENTS];
 	int n;
 };
 
 static void
 add_argument(struct arguments *a, const char *keyword, const char *value)
 {
+	assert(a->n < ARGUMENTS);
 	a->keyword[a->n] = keyword;
 	a->value[a->n++] = value;
 }
@@ -56,8 +59,9 @@ ignore_notice(void *arg, const PGresult *notice)
 }
 
 static PGconn *
-start_connect(const struct pg_target *t, int i, struct arguments *a)
+start_connect(const struct pg_target *t, int i)
 {
+	struct arguments arguments = { .n = 0 }, *const a = &arguments;
 	char *host = pg_target_item(pg_target_option(t, "host"), i);
 	char *address = pg_target_item(pg_target_option(t, "hostaddr"), i);
 	char *port = pg_target_item(pg_target_option(t, "port"), i);
@@ -244,34 +248,22 @@ static enum rc
 connect_to(const struct pg_target *t, int host, int64_t deadline, PGconn **out,
     bool *refused, struct buf *why)
 {
-	struct arguments a = { NULL, NULL, 0 };
-	enum rc rc = RC_NOMEM;
-	size_t n = OWN_OPTIONS + 3;
-	PGconn *conn = NULL;
+	PGconn *conn = start_connect(t, host);
+	enum rc rc = conn != NULL ? finish_connect(conn, deadline) : RC_NOMEM;
 
 	*refused = false;
-	for (const PQconninfoOption *o = t->options; o->keyword != NULL; o++)
-		n++;
-	a.keyword = calloc(n, sizeof(*a.keyword));
-	a.value = calloc(n, sizeof(*a.value));
-	if (a.keyword != NULL && a.value != NULL)
-		conn = start_connect(t, host, &a);
-	if (conn != NULL)
-		rc = finish_connect(conn, deadline);
 	if (rc == RC_OK) {
 		*out = conn;
-	} else {
-		if (why->len > 0)
-			(void)buf_adds(why, "; ");
-		if (rc == RC_TIMEOUT)
-			(void)buf_addf(why, "no answer in time from %s:%s",
-			    PQhost(conn), PQport(conn));
-		else if (conn != NULL)
-			*refused = explain_failure(t, conn, why);
-		PQfinish(conn);
+		return RC_OK;
 	}
-	free(a.keyword);
-	free(a.value);
+	if (why->len > 0)
+		(void)buf_adds(why, "; ");
+	if (rc == RC_TIMEOUT)
+		(void)buf_addf(why, "no answer in time from %s:%s",
+		    PQhost(conn), PQport(conn));
+	else if (conn != NULL)
+		*refused = explain_failure(t, conn, why);
+	PQfinish(conn);
 	return rc;
 }
 

@@ -184,12 +184,15 @@ postgres_ask(struct store *s, postgres_runner *run, enum pg_query query,
 static enum rc
 open_host(struct store *s, char *err, size_t errsize)
 {
-	const struct postgres_host_store store = { s->secret, s->catalog };
-	enum rc rc;
+	enum rc rc = postgres_host_open(&s->host, s->daemon, err, errsize);
 
-	rc = postgres_host_open(&s->host, &store, s->daemon, err, errsize);
-	s->base.local = rc == RC_OK ? s->host.local : NULL;
 	s->base.folder = s->host.folder;
+	if (rc != RC_OK)
+		return rc;
+	rc = postgres_host_store(&s->host, s->secret, s->catalog);
+	s->base.local = s->host.local;
+	if (rc != RC_OK)
+		snprintf(err, errsize, "%s", rc_text(rc));
 	return rc;
 }
 

@@ -155,42 +155,32 @@ host_hash(const void *bytes, size_t len, const char *text,
 	return digest_end(&d, out);
 }
 
-/* The beginning of the local files' names. */
-static enum rc
-host_local(
-    const char *folder, const struct postgres_host_store *store, char **local)
+enum rc
+postgres_host_store(struct postgres_host *host, const unsigned char *secret,
+    const char *catalog)
 {
 	unsigned char h[DIGEST_LEN];
-	enum rc rc =
-	    host_hash(store->secret, SCOPE_SECRET_LEN, store->catalog, h);
+	enum rc rc = host_hash(secret, SCOPE_SECRET_LEN, catalog, h);
 
 	if (rc != RC_OK)
 		return rc;
-	if (asprintf(local, "%s/postgresql-%02x%02x%02x%02x%02x%02x", folder,
-		h[0], h[1], h[2], h[3], h[4], h[5]) != -1)
+	if (asprintf(&host->local, "%s/postgresql-%02x%02x%02x%02x%02x%02x",
+		host->folder, h[0], h[1], h[2], h[3], h[4], h[5]) != -1)
 		return RC_OK;
-	*local = NULL;
+	host->local = NULL;
 	return RC_NOMEM;
 }
 
 enum rc
-postgres_host_open(struct postgres_host *host,
-    const struct postgres_host_store *store, bool make, char *err,
-    size_t errsize)
+postgres_host_open(
+    struct postgres_host *host, bool make, char *err, size_t errsize)
 {
-	enum rc rc = RC_NOMEM;
-
 	postgres_host_free(host);
 	memset(host, 0, sizeof(*host));
-	host->folder = host_folder();
-	if (host->folder != NULL) {
-		rc = host_check(host->folder, make, err, errsize);
-		if (rc == RC_OK)
-			rc = host_local(host->folder, store, &host->local);
-	}
-	if (rc == RC_NOMEM)
-		snprintf(err, errsize, "%s", rc_text(rc));
-	return rc;
+	if ((host->folder = host_folder()) != NULL)
+		return host_check(host->folder, make, err, errsize);
+	snprintf(err, errsize, "%s", rc_text(RC_NOMEM));
+	return RC_NOMEM;
 }
 
 enum rc

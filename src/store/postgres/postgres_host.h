@@ -85,14 +85,6 @@ struct postgres_host {
 	int64_t number; /* made of the name: once_key.lock_file; > 0 */
 };
 
-/* What tells one store from another, whichever role opens it: the secret in it,
- * and the name that the server gives to its database.  So a store that was
- * restored under another name beside the first one is another store. */
-struct postgres_host_store {
-	const unsigned char *secret; /* SCOPE_SECRET_LEN bytes */
-	const char *catalog;
-};
-
 /* Whether the folder can be used, if it is there. */
 enum rc postgres_host_check(char *err, size_t errsize);
 
@@ -100,12 +92,19 @@ enum rc postgres_host_check(char *err, size_t errsize);
  * Finds the folder: what systemd names in STATE_DIRECTORY, else
  * /var/lib/oncewrap for root, else oncewrap-UID in XDG_RUNTIME_DIR or /tmp.  It
  * must belong to this user, and be private.  make: makes it if it is missing;
- * else RC_NOTFOUND.  The names in it are made of the store.  RC_OK; or err (of
- * errsize bytes) gets a sentence.
+ * else RC_NOTFOUND.  RC_OK; or err (of errsize bytes) gets a sentence.
  */
-enum rc postgres_host_open(struct postgres_host *host,
-    const struct postgres_host_store *store, bool make, char *err,
-    size_t errsize);
+enum rc postgres_host_open(
+    struct postgres_host *host, bool make, char *err, size_t errsize);
+
+/*
+ * Names the store's files there.  What tells one store from another, whichever
+ * role opens it, is the secret in it (SCOPE_SECRET_LEN bytes), and the name
+ * that the server gives to its database.  So a store that was restored under
+ * another name beside the first one is another store.  RC_NOMEM.
+ */
+enum rc postgres_host_store(struct postgres_host *host,
+    const unsigned char *secret, const char *catalog);
 
 /* After the lock file could not be opened, for that reason (errno; 0: it could
  * not be locked): err gets a sentence. */

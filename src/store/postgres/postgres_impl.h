@@ -387,12 +387,6 @@ enum rc postgres_may_begin_now(const struct store *s);
  * size bytes) tells the reason. */
 enum rc postgres_admit_try(struct store *s, char *why, size_t size);
 
-/* Goes to the next sound row of a statement with the columns $row of
- * queries.sql, and skips the others: see rows_bad().  RC_NOTFOUND: there is
- * none. */
-enum rc
-postgres_row_next(const struct store *s, struct pg *pg, struct record *r);
-
 struct postgres_tx {
 	struct tx tx;
 	struct pg *pg;

@@ -153,25 +153,6 @@ postgres_spec_free(struct store *s)
 
 /* --- rows ----------------------------------------------------------------- */
 
-static enum rc
-row_read_key(struct pg *pg, bool identified, struct record *r)
-{
-	memset(r, 0, sizeof(*r));
-	return rows_record_end(
-	    r, identified, pg_members(pg, rows_record, rows_nrecord, r));
-}
-
-enum rc
-postgres_row_next(const struct store *s, struct pg *pg, struct record *r)
-{
-	enum rc rc;
-
-	while ((rc = pg_next(pg)) == RC_OK &&
-	    (rc = row_read_key(pg, true, r)) == RC_CORRUPT)
-		rows_bad(txn_database(s->pool), "once_key", r->id);
-	return rc;
-}
-
 /* The result of the statement "find", and its record, which has no copy of the
  * identity.  RC_NOTFOUND. */
 static enum rc
@@ -182,7 +163,8 @@ row_find(const struct store *s, struct pg *pg, struct record *r)
 	memset(r, 0, sizeof(*r));
 	if ((rc = pg_result(pg)) != RC_OK || (rc = pg_next(pg)) != RC_OK)
 		return rc;
-	rc = row_read_key(pg, false, r);
+	rc = rows_record_end(
+	    r, false, pg_members(pg, rows_record, rows_nrecord, r));
 	if (rc == RC_CORRUPT)
 		rows_bad(txn_database(s->pool), "once_key", r->id);
 	return rc;

@@ -45,14 +45,16 @@ static enum rc
 run_late_rows(struct pg *pg, void *arg)
 {
 	struct late *l = arg;
+	struct postgres_tx t;
 	enum rc rc;
 
 	late_free(l);
+	postgres_tx_begin(&t, l->s, pg);
 	pg_send(pg, PG_QUERY_RECOVER_LATE, "iii", l->s->host.number, l->after,
 	    (int64_t)LATE_MAX);
 	rc = pg_result(pg);
 	while (rc == RC_OK && l->n < LATE_MAX) {
-		rc = postgres_row_next(l->s, pg, &l->key[l->n].record);
+		rc = tx_record(&t.tx, &l->key[l->n].record);
 		if (rc == RC_OK)
 			l->n++;
 	}
