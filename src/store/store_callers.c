@@ -177,27 +177,23 @@ store_callers_full(struct store *s, const struct conf *conf,
 struct full {
 	int64_t callers, keys; /* keys: of all callers */
 	char names[120];
-	size_t len;
 };
 
 static void
 add_full(struct full *f, const struct conf_route *route, enum callers_of of,
     const struct caller_keys *one)
 {
-	char caller[CALLER_NAME_LEN + 1], name[160];
-	int len;
+	char caller[CALLER_NAME_LEN + 1];
 
 	caller_name(one->scope, one->peer, caller);
-	if (of == CALLERS_QUEUED)
-		len = snprintf(name, sizeof(name), " caller=%s", caller);
-	else
-		len = snprintf(name, sizeof(name), " route=%.60s caller=%s",
-		    *route->path != '\0' ? route->path : "-", caller);
 	f->callers++;
-	if (f->len + (size_t)len >= sizeof(f->names))
-		return;
-	memcpy(f->names + f->len, name, (size_t)len + 1);
-	f->len += (size_t)len;
+	if (of == CALLERS_QUEUED)
+		store_doctor_name(
+		    f->names, sizeof(f->names), " caller=%s", caller);
+	else
+		store_doctor_name(f->names, sizeof(f->names),
+		    " route=%.60s caller=%s",
+		    *route->path != '\0' ? route->path : "-", caller);
 }
 
 static enum rc
@@ -261,7 +257,7 @@ callers_find(struct store *s, const struct conf *conf, enum callers_of of,
 		store_doctor_add(f, name, limits[of].ok,
 		    "%" PRId64 " %s at it%s%s%s: %s", full.callers,
 		    PLURAL(full.callers, "caller is", "callers are"),
-		    full.len > 0 ? ":" : "", full.names,
+		    full.names[0] != '\0' ? ":" : "", full.names,
 		    full.callers > 1 ? " ..." : "", limits[of].means);
 }
 

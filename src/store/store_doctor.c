@@ -33,6 +33,20 @@ store_doctor_add(
 	va_end(ap);
 }
 
+void
+store_doctor_name(char *names, size_t size, const char *format, ...)
+{
+	const size_t len = strlen(names);
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(names + len, size - len, format, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= size - len)
+		names[len] = '\0';
+}
+
 struct leases {
 	int64_t owner, n;
 };
@@ -83,20 +97,16 @@ store_doctor_leases(struct findings *f, enum rc rc, int64_t dead)
 
 /* --- numbers -------------------------------------------------------------- */
 
-/*
- * Each of these adds a finding about numbers that one statement counts, in that
- * order.  rc: why they could not be; RC_OK if they were.
- */
+/* Each of these adds a finding about numbers that one statement counts, in that
+ * order. */
 
 /* Bodies of answers without a key, and keys without all of their body. */
 static void
-find_bodies(struct findings *f, enum rc rc, const int64_t *n)
+find_bodies(struct findings *f, const int64_t *n)
 {
 	const int64_t orphans = n[0], missing = n[1];
 
-	if (rc != RC_OK)
-		store_doctor_add(f, "bodies", false, "cannot be counted");
-	else if (orphans != 0 || missing != 0)
+	if (orphans != 0 || missing != 0)
 		store_doctor_add(f, "bodies", false,
 		    "%" PRId64 " without a key, %" PRId64
 		    " keys without their body",
@@ -110,14 +120,12 @@ find_bodies(struct findings *f, enum rc rc, const int64_t *n)
  * their body; accepted keys without their request; and the error of the count
  * of their bytes. */
 static void
-find_requests(struct findings *f, enum rc rc, const int64_t *n)
+find_requests(struct findings *f, const int64_t *n)
 {
 	const int64_t orphans = n[0], pieces = n[1], cut = n[2], missing = n[3],
 		      wrong = n[4];
 
-	if (rc != RC_OK)
-		store_doctor_add(f, "requests", false, "cannot be counted");
-	else if (missing != 0)
+	if (missing != 0)
 		store_doctor_add(f, "requests", false,
 		    "%" PRId64 " of accepted keys are not there", missing);
 	else if (orphans != 0)
@@ -139,14 +147,10 @@ find_requests(struct findings *f, enum rc rc, const int64_t *n)
 
 /* Keys with an open outcome: without a reconciler, with one, and given up. */
 static void
-find_open(struct findings *f, enum rc rc, const int64_t *n)
+find_open(struct findings *f, const int64_t *n)
 {
 	const int64_t unattended = n[0], waiting = n[1], dead = n[2];
 
-	if (rc != RC_OK) {
-		store_doctor_add(f, "unknown", false, "keys cannot be counted");
-		return;
-	}
 	if (unattended > 0)
 		store_doctor_add(f, "unknown", false,
 		    "%" PRId64 " %s that no program reconciles: \"oncectl ls "
@@ -171,14 +175,12 @@ find_open(struct findings *f, enum rc rc, const int64_t *n)
 /* Effects without a key; whose key has no turn, or two; without a payload; and
  * payloads too many. */
 static void
-find_effects(struct findings *f, enum rc rc, const int64_t *n)
+find_effects(struct findings *f, const int64_t *n)
 {
 	const int64_t orphans = n[0], stalled = n[1], missing = n[2],
 		      payloads = n[3];
 
-	if (rc != RC_OK)
-		store_doctor_add(f, "effects", false, "cannot be counted");
-	else if (orphans != 0 || stalled != 0 || payloads != 0 || missing != 0)
+	if (orphans != 0 || stalled != 0 || payloads != 0 || missing != 0)
 		store_doctor_add(f, "effects", false,
 		    "%" PRId64 " without a key, %" PRId64
 		    " whose key has no turn, or two, %" PRId64
@@ -212,9 +214,19 @@ find_outbox(struct store *s, struct findings *f)
 		    PLURAL(pending, "effect", "effects"));
 }
 
-struct numbers {
+static const struct counted {
 	enum tx_query query;
-	const char *columns;
+	const char *columns, *name;
+	void (*find)(struct findings *, const int64_t *);
+} counted[] = {
+	{ TX_DOCTOR_BODIES, "ii", "bodies", find_bodies },
+	{ TX_DOCTOR_REQUESTS, "iiiii", "requests", find_requests },
+	{ TX_COUNT_OPEN, "iii", "unknown", find_open },
+	{ TX_DOCTOR_EFFECTS, "iiii", "effects", find_effects },
+};
+
+struct numbers {
+	const struct counted *what;
 	int64_t n[5];
 };
 
@@ -226,64 +238,44 @@ numbers_run(struct tx *tx, void *arg)
 	enum rc rc;
 
 	memset(n, 0, sizeof(c->n));
-	tx_send(tx, c->query, "");
-	rc = tx_one(tx, c->columns, &n[0], &n[1], &n[2], &n[3], &n[4]);
+	tx_send(tx, c->what->query, "");
+	rc = tx_one(tx, c->what->columns, &n[0], &n[1], &n[2], &n[3], &n[4]);
 	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
 }
 
 static void
-find_numbers(struct store *s, struct findings *f, enum tx_query query,
-    const char *columns,
-    void (*find)(struct findings *, enum rc, const int64_t *))
+find_numbers(struct store *s, struct findings *f, const struct counted *what)
 {
-	struct numbers c = { .query = query, .columns = columns };
-	const enum rc rc = store_tx(s, TX_READ, numbers_run, &c);
+	struct numbers c = { .what = what };
 
-	find(f, rc, c.n);
+	if (store_tx(s, TX_READ, numbers_run, &c) == RC_OK)
+		what->find(f, c.n);
+	else
+		store_doctor_add(f, what->name, false, "cannot be counted");
 }
 
 /* --- all rows ------------------------------------------------------------- */
-
-/* Rows that make no sense. */
-struct bad_rows {
-	int64_t n;
-	char names[160]; /* of the first ones */
-	size_t len;
-};
 
 struct all_rows {
 	struct store *store;
 	bool effects;
 	int64_t at; /* the last row that was read */
 	bool end;
-	struct bad_rows bad;
+	/* rows that make no sense, and the first ones */
+	int64_t bad;
+	char names[160];
 };
 
 static void
-add_row(struct bad_rows *rows, const char *table, int64_t id)
-{
-	char name[64];
-	int n;
-
-	rows->n++;
-	n = snprintf(name, sizeof(name), "%s%s %" PRId64,
-	    rows->len > 0 ? ", " : "", table, id);
-	if (rows->len + (size_t)n >= sizeof(rows->names))
-		return; /* the first one is enough */
-	memcpy(rows->names + rows->len, name, (size_t)n + 1);
-	rows->len += (size_t)n;
-}
-
-static void
-find_rows(struct findings *f, enum rc rc, const struct bad_rows *rows)
+find_rows(struct findings *f, enum rc rc, const struct all_rows *rows)
 {
 	if (rc != RC_OK)
 		store_doctor_add(
 		    f, "rows", false, "cannot be read: %s", rc_text(rc));
-	else if (rows->n > 0)
+	else if (rows->bad > 0)
 		store_doctor_add(f, "rows", false, "%" PRId64 " %s: %s",
-		    rows->n,
-		    PLURAL(rows->n, "makes no sense, and is skipped",
+		    rows->bad,
+		    PLURAL(rows->bad, "makes no sense, and is skipped",
 			"make no sense, and are skipped"),
 		    rows->names);
 	else
@@ -353,8 +345,10 @@ all_rows_run(struct tx *tx, void *arg)
 		rows++;
 		rc = doctor_row(w->store, tx, w->effects, &next.at);
 		if (rc == RC_CORRUPT) {
-			add_row(&next.bad,
+			store_doctor_name(next.names, sizeof(next.names),
+			    "%s%s %" PRId64, next.bad > 0 ? ", " : "",
 			    w->effects ? "once_effect" : "once_key", next.at);
+			next.bad++;
 			rc = RC_OK;
 		}
 	}
@@ -378,7 +372,7 @@ doctor_rows(struct store *s, struct findings *f)
 	w.end = false;
 	while (rc == RC_OK && !w.end)
 		rc = store_tx(s, TX_LOOK, all_rows_run, &w);
-	find_rows(f, rc, &w.bad);
+	find_rows(f, rc, &w);
 }
 
 /* --- topics --------------------------------------------------------------- */
@@ -388,7 +382,6 @@ struct topics {
 	const struct conf *conf; /* NULL: the store has the topics */
 	int64_t effects;
 	char names[128];
-	size_t len;
 };
 
 /* Effects of a topic without a section are not delivered. */
@@ -399,11 +392,9 @@ add_topic(struct topics *t, const char *name, int64_t effects, bool configured)
 		configured = conf_effect_find(t->conf, name) != NULL;
 	if (configured)
 		return;
+	store_doctor_name(t->names, sizeof(t->names), "%s%s",
+	    t->effects > 0 ? " " : "", name);
 	t->effects += effects;
-	if (t->len < sizeof(t->names))
-		t->len += (size_t)snprintf(t->names + t->len,
-		    sizeof(t->names) - t->len, "%s%s", t->len > 0 ? " " : "",
-		    name);
 }
 
 static void
@@ -434,7 +425,6 @@ doctor_topics(struct tx *tx, void *arg)
 
 	t->effects = 0;
 	t->names[0] = '\0';
-	t->len = 0;
 	tx_send(tx, TX_PENDING_TOPICS, "");
 	rc = tx_result(tx);
 	while (rc == RC_OK &&
@@ -456,11 +446,9 @@ store_doctor(struct store *s, const struct conf *conf,
 	if ((rc = store_examine(s, &f)) != RC_OK)
 		return rc;
 	doctor_rows(s, &f);
-	find_numbers(s, &f, TX_DOCTOR_BODIES, "ii", find_bodies);
-	find_numbers(s, &f, TX_DOCTOR_REQUESTS, "iiiii", find_requests);
-	find_numbers(s, &f, TX_COUNT_OPEN, "iii", find_open);
+	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
+		find_numbers(s, &f, &counted[i]);
 	find_outbox(s, &f);
-	find_numbers(s, &f, TX_DOCTOR_EFFECTS, "iiii", find_effects);
 	rc = store_tx(s, TX_READ, doctor_topics, &topics);
 	find_topics(&f, rc, &topics);
 	*n = f.n;

@@ -23,6 +23,10 @@ struct findings {
 void store_doctor_add(struct findings *f, const char *name, bool ok,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* Adds a name to a text of that size, if it has room. */
+void store_doctor_name(char *names, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Counts the leases, and tries of effects, of processes that are gone. */
 enum rc store_doctor_dead(struct store *s, int64_t *dead);
 
