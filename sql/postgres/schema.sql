@@ -597,14 +597,10 @@ BEGIN
 END $$;
 
 -- No role may call them but those of the statement grant (queries.sql).
--- name: schema_checkpoint_private
-REVOKE ALL ON FUNCTION once_checkpoint(text, text) FROM PUBLIC;
-
--- name: schema_outbox_private
-REVOKE ALL ON FUNCTION once_outbox(text, text, bytea) FROM PUBLIC;
-
--- name: schema_response_private
-REVOKE ALL ON FUNCTION once_response(text, integer, text, bytea) FROM PUBLIC;
+-- name: schema_functions_private
+REVOKE ALL ON FUNCTION once_checkpoint(text, text),
+    once_outbox(text, text, bytea), once_response(text, integer, text, bytea)
+    FROM PUBLIC;
 
 -- The tables hold secrets, whatever the default privileges of the role are.
 -- name: schema_tables_private

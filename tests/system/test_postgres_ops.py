@@ -331,7 +331,7 @@ def test_a_refusal_names_the_database_and_the_cure(t):
              'backup" copies into a file'),
             (file, ['copy', '--to', 'host=h password=s3kr'],
              'copy: --to: not the URI of a PostgreSQL'),
-            (uri, ['copy', '--to', uri], 'a/postgres: only an SQLite database '
+            (uri, ['copy', '--to', uri], uri + ': only an SQLite database '
              'is copied; pg_dump(1) copies a PostgreSQL one')):
         run = ctl(t, '-d', database, *words)
         refused(run, says)

@@ -271,13 +271,6 @@ postgres_server_read(struct store *s, struct postgres_server *server)
 	return postgres_look(s, server_run, server);
 }
 
-const char *
-postgres_server_off(const struct postgres_server *server)
-{
-	return txn_setting_off(
-	    server->fsync, server->pages, server->synchronous);
-}
-
 enum rc
 postgres_check_server(struct store *s, char *err, size_t errsize)
 {
@@ -298,7 +291,7 @@ postgres_check_server(struct store *s, char *err, size_t errsize)
 		    (int)(c.version % 100));
 		return RC_VERSION;
 	}
-	if ((off = postgres_server_off(&c)) != NULL)
+	if ((off = txn_setting_off(c.fsync, c.pages, c.synchronous)) != NULL)
 		txn_note_setting(s->pool, off);
 	if ((off = txn_unsafe(s->pool)) == NULL)
 		return RC_OK;

@@ -67,7 +67,7 @@ check_server(struct store *s, struct findings *f)
 	    (int)(server.version / 10000), (int)(server.version % 100),
 	    server.place);
 	check_clock(&server, f);
-	off = postgres_server_off(&server);
+	off = txn_setting_off(server.fsync, server.pages, server.synchronous);
 	if (off != NULL)
 		store_doctor_add(f, "durability", false,
 		    "the server's setting %s is off, so a commit may be lost: "

@@ -239,9 +239,6 @@ struct postgres_server {
 	char place[280]; /* see pg_server_place() */
 };
 enum rc postgres_server_read(struct store *s, struct postgres_server *server);
-/* The setting that is off, so that a commit may be lost; NULL: none. */
-const char *postgres_server_off(const struct postgres_server *server);
-
 /*
  * Whether the server is of a version that will do, and its settings keep the
  * promise of durability; else err gets a sentence that names the setting.

@@ -13,12 +13,12 @@
 #include "log.h"
 #include "postgres_impl.h"
 
+/* Of the store, what is found there goes into its struct. */
 struct schema {
+	struct store *store;
 	bool exists, makes;
-	int64_t version, losses;
-	unsigned char secret[SCOPE_SECRET_LEN];
+	int64_t version;
 	bool sound;
-	char catalog[TXN_NAME_SIZE], schema[TXN_NAME_SIZE];
 };
 
 static const char *const statements[] = {
@@ -33,6 +33,7 @@ static const char *const statements[] = {
 static enum rc
 schema_find(struct pg *pg, struct schema *m)
 {
+	struct store *s = m->store;
 	char found[TXN_NAME_SIZE];
 	bool usable;
 	enum rc rc;
@@ -40,14 +41,14 @@ schema_find(struct pg *pg, struct schema *m)
 	pg_send(pg, PG_QUERY_CATALOG, "");
 	pg_send(pg, PG_QUERY_META_PLACE, "");
 	pg_send(pg, PG_QUERY_META_SCHEMA, "");
-	if ((rc = pg_one(pg, "f", m->catalog, sizeof(m->catalog))) != RC_OK ||
-	    (rc = pg_one(pg, "f", m->schema, sizeof(m->schema))) != RC_OK)
+	if ((rc = pg_one(pg, "f", s->catalog, sizeof(s->catalog))) != RC_OK ||
+	    (rc = pg_one(pg, "f", s->schema, sizeof(s->schema))) != RC_OK)
 		return rc;
 	rc = pg_one(pg, "f?", found, sizeof(found), &usable);
 	m->exists = rc == RC_OK &&
-	    (usable || !m->makes || strcmp(found, m->schema) == 0);
+	    (usable || !m->makes || strcmp(found, s->schema) == 0);
 	if (m->exists)
-		memcpy(m->schema, found, sizeof(found));
+		memcpy(s->schema, found, sizeof(found));
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
@@ -65,7 +66,7 @@ schema_make(struct pg *pg, const struct schema *m)
 	if (rc != RC_OK)
 		return rc;
 	pg_send(pg, PG_QUERY_META_NEW, "ib", (int64_t)PG_QUERY_VERSION,
-	    m->secret, sizeof(m->secret));
+	    m->store->secret, sizeof(m->store->secret));
 	rc = pg_update(pg, NULL);
 	FAULT(SCHEMA_READY);
 	return rc;
@@ -75,6 +76,8 @@ static enum rc
 schema_run(struct pg *pg, void *arg)
 {
 	struct schema *m = arg;
+	struct store *s = m->store;
+	int64_t losses = 0;
 	const void *secret;
 	enum rc rc;
 	size_t n;
@@ -85,13 +88,13 @@ schema_run(struct pg *pg, void *arg)
 	if (!m->exists && (rc = schema_make(pg, m)) != RC_OK)
 		return rc;
 	pg_send(pg, PG_QUERY_META, "");
-	if ((rc = pg_result(pg)) != RC_OK ||
-	    (rc = pg_row(pg, "ibi", &m->version, &secret, &n, &m->losses)) !=
-		RC_OK)
+	rc = pg_one(pg, "ibi", &m->version, &secret, &n, &losses);
+	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_OK : rc;
-	m->sound = n == sizeof(m->secret);
+	s->losses = losses;
+	m->sound = n == sizeof(s->secret);
 	if (m->sound)
-		memcpy(m->secret, secret, n);
+		memcpy(s->secret, secret, n);
 	return RC_OK;
 }
 
@@ -216,11 +219,11 @@ postgres_schema_open(struct store *s, bool make, char *err, size_t errsize)
 {
 	const char *database = txn_database(s->pool);
 	struct schema_clock clock = { .s = s };
-	struct schema m = { .makes = make };
+	struct schema m = { .store = s, .makes = make };
 	enum rc rc;
 
 	/* It is used only by the process that makes the schema. */
-	if (make && getentropy(m.secret, sizeof(m.secret)) == -1)
+	if (make && getentropy(s->secret, sizeof(s->secret)) == -1)
 		return RC_IO;
 	/* Of two processes that make it at the same time one fails. */
 	rc = postgres_twice(s, schema_run, &m);
@@ -252,10 +255,6 @@ postgres_schema_open(struct store *s, bool make, char *err, size_t errsize)
 		    database, (int)m.version, PG_QUERY_VERSION);
 		return RC_VERSION;
 	}
-	memcpy(s->secret, m.secret, sizeof(s->secret));
-	memcpy(s->catalog, m.catalog, sizeof(s->catalog));
-	memcpy(s->schema, m.schema, sizeof(s->schema));
-	s->losses = m.losses;
 	txn_pin(s->pool, s->schema, s->secret);
 	if ((rc = postgres_twice(s, clock_run, &clock)) != RC_OK) {
 		schema_explain(s, &m, err, errsize);
