@@ -3,7 +3,7 @@
 # of X(NAME, "text", reason).  common.sql is read for both.
 #
 #	-- name: foo		begins a statement
-#	-- scan: reason		its plan may scan a table, and why; a reason that
+#	-- scan: reason		its plan may scan a table, and why; one that
 #				begins with SQLite is none for PostgreSQL
 #	-- list: foo		begins a part of later statements, mostly
 #				columns: $foo stands for it

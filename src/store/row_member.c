@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "buf.h"
-#include "row_member.h"
 #include "uuid.h"
+#include "row_member.h"
 
 /* --- columns -------------------------------------------------------------- */
 
@@ -27,7 +27,8 @@ row_letter_is_text(char letter)
 }
 
 static enum rc
-put_number(const struct row_column *c, int64_t min, int64_t max, int64_t *out)
+put_integer_at(
+    const struct row_column *c, int64_t min, int64_t max, int64_t *out)
 {
 	*out = c->number;
 	return *out >= min && *out <= max ? RC_OK : RC_CORRUPT;
@@ -37,7 +38,7 @@ static enum rc
 put_count(const struct row_column *c, int *out)
 {
 	int64_t number;
-	enum rc rc = put_number(c, 0, INT_MAX - 1, &number);
+	enum rc rc = put_integer_at(c, 0, INT_MAX - 1, &number);
 
 	*out = rc == RC_OK ? (int)number : 0;
 	return rc;
@@ -104,7 +105,7 @@ put_array(const struct row_column *c, void *out, size_t size)
 }
 
 static enum rc
-put_value(const struct row_column *c, struct row_value *out)
+put_any(const struct row_column *c, struct row_value *out)
 {
 	out->n = c->n;
 	out->number = c->number;
@@ -130,9 +131,9 @@ row_put(const struct row_column *c, const struct row_member *m, void *out)
 {
 	switch (m->letter) {
 	case 'i':
-		return put_number(c, INT64_MIN, INT64_MAX, out);
+		return put_integer_at(c, INT64_MIN, INT64_MAX, out);
 	case 'm':
-		return put_number(c, 0, ROW_TIME_MAX, out);
+		return put_integer_at(c, 0, ROW_TIME_MAX, out);
 	case 'd':
 		return put_count(c, out);
 	case '?':
@@ -155,7 +156,7 @@ row_put(const struct row_column *c, const struct row_member *m, void *out)
 	case 'x':
 		return put_array(c, out, m->size);
 	case 'w':
-		return put_value(c, out);
+		return put_any(c, out);
 	case 'e':
 		return put_word(c, m, out);
 	case 'a':
@@ -221,7 +222,7 @@ row_first(const struct row_member *m, size_t n, int count,
 /* --- parameters ----------------------------------------------------------- */
 
 static void
-take_number(struct row_parameter *p, enum row_kind kind, int64_t number)
+take_integer(struct row_parameter *p, enum row_kind kind, int64_t number)
 {
 	p->kind = kind;
 	p->number = number;
@@ -260,13 +261,13 @@ row_parameter(struct row_parameter *p, char letter, va_list *ap)
 	case 'z':
 		number = va_arg(*ap, int64_t);
 		if (letter == 'i' || number != 0)
-			take_number(p, ROW_NUMBER, number);
+			take_integer(p, ROW_NUMBER, number);
 		return true;
 	case 'd':
-		take_number(p, ROW_NUMBER, va_arg(*ap, int));
+		take_integer(p, ROW_NUMBER, va_arg(*ap, int));
 		return true;
 	case '?':
-		take_number(p, ROW_BOOLEAN, va_arg(*ap, int) != 0);
+		take_integer(p, ROW_BOOLEAN, va_arg(*ap, int) != 0);
 		return true;
 	case 's':
 	case 't':
@@ -290,7 +291,7 @@ row_parameter(struct row_parameter *p, char letter, va_list *ap)
 		if (value->n > 0)
 			take_data(p, ROW_BYTES, value->bytes, value->n);
 		else
-			take_number(p, ROW_NUMBER, value->number);
+			take_integer(p, ROW_NUMBER, value->number);
 		return true;
 	default:
 		return letter == 'n';

@@ -234,7 +234,7 @@ enum rc store_recover_leases(
  * their attempts. */
 enum rc store_attempt_clean(struct store *s);
 
-/* Whether files for attempts can be made, if the last one could not; if not, why
+/* Whether files for attempts can be made, if the last one could not; else why
  * gets a sentence.  Only routes with on_crash = resume or a reconciler need
  * them. */
 bool store_attempt_check(struct store *store, char *why, size_t size);

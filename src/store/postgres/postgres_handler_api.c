@@ -76,7 +76,7 @@ say_write(
 
 /* Closing it rolls back. */
 static enum rc
-say_to(struct pg_target *target, int64_t patience,
+say_over(struct pg_target *target, int64_t patience,
     const struct handler_api_write *w, char *why, size_t size)
 {
 	struct pg *pg;
@@ -110,7 +110,7 @@ postgres_handler_api_say(const char *database, int64_t patience,
 	rc = pg_target_parse(&target, database, patience + GRACE, why, size);
 	if (rc != RC_OK)
 		return rc;
-	rc = say_to(target, patience, w, why, size);
+	rc = say_over(target, patience, w, why, size);
 	pg_target_free(target);
 	return rc;
 }
