@@ -9,8 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <cJSON.h>
-
+#include "json.h"
 #include "log.h"
 #include "record.h"
 #include "spool.h"
@@ -204,9 +203,10 @@ void oncectl_input_free(struct oncectl_input *in);
 
 /* --- keys ----------------------------------------------------------------- */
 
-/* Makes an object with scope, path and key, or with all that is known. */
-cJSON *oncectl_row_identity(const struct record *r);
-cJSON *oncectl_row_object(const struct oncectl *ctl, const struct record *r);
+/* Begins an object with scope, path and key, or with all that is known. */
+struct json_write *oncectl_row_identity(const struct record *r);
+struct json_write *
+oncectl_row_object(const struct oncectl *ctl, const struct record *r);
 
 /* Prints all that is known as lines of text. */
 void oncectl_row_lines(const struct oncectl *ctl, const struct record *r);
@@ -289,17 +289,11 @@ oncectl_print_table(FILE *file, const struct oncectl_column *columns, size_t n);
 void oncectl_print_row(struct oncectl_table *t, const void *row);
 void oncectl_print_table_free(struct oncectl_table *t);
 
-/* Adds members to an object.  A text that is NULL and a time that is 0 become
- * null.  Bytes that are no UTF-8 become U+FFFD. */
-cJSON *oncectl_print_object(void);
-void oncectl_print_members(
-    cJSON *o, const struct oncectl_column *columns, size_t n, const void *row);
-void oncectl_print_json_text(cJSON *o, const char *name, const char *text);
-void oncectl_print_json_number(cJSON *o, const char *name, int64_t n);
-void oncectl_print_json_time(cJSON *o, const char *name, int64_t wall);
-void oncectl_print_json_object(cJSON *o, const char *name, cJSON *member);
-
-/* Prints the object on a line of stdout, and deletes it. */
-void oncectl_print_json(cJSON *o);
+/* Begins an object, one at a time; oncectl_print_json() prints it on a line of
+ * stdout.  json_write_*() and oncectl_print_members() add to it. */
+struct json_write *oncectl_print_object(void);
+void oncectl_print_members(struct json_write *o,
+    const struct oncectl_column *columns, size_t n, const void *row);
+void oncectl_print_json(struct json_write *o);
 
 #endif

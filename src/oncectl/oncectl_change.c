@@ -29,7 +29,7 @@ change_print(const struct oncectl *ctl, const struct record *row,
     const char *text, enum record_state to)
 {
 	char *name;
-	cJSON *o;
+	struct json_write *o;
 
 	if (!ctl->json) {
 		name = oncectl_row_name(row);
@@ -39,8 +39,8 @@ change_print(const struct oncectl *ctl, const struct record *row,
 		return;
 	}
 	o = oncectl_row_identity(row);
-	oncectl_print_json_text(o, "from", record_state_name(row->state));
-	oncectl_print_json_text(
+	json_write_text(o, "from", record_state_name(row->state));
+	json_write_text(
 	    o, "to", to != RECORD_NONE ? record_state_name(to) : NULL);
 	oncectl_print_json(o);
 }

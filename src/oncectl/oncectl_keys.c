@@ -116,40 +116,40 @@ response_base64(const void *bytes, size_t n)
 	return text;
 }
 
-static cJSON *
-json_fields(const struct response *r)
+static void
+json_fields(struct json_write *o, const struct response *r)
 {
-	cJSON *all = cJSON_CreateArray(), *one;
 	struct field f;
 	size_t pos = 0;
 	char *name, *value;
 
-	while (all != NULL && response_next(&r->fields, &pos, &f)) {
+	json_write_name(o, "fields");
+	json_write_raw(o, "[");
+	while (response_next(&r->fields, &pos, &f)) {
 		name = response_copy(f.name, f.name_len);
 		value = response_copy(f.value, f.value_len);
-		one = oncectl_print_object();
-		if (!cJSON_AddItemToArray(all, one))
-			errx(ONCECTL_REFUSED, "out of memory");
-		oncectl_print_json_text(one, "name", name);
-		oncectl_print_json_text(one, "value", value);
+		json_write_raw(o, f.name == r->fields.data ? "{" : ",{");
+		json_write_text(o, "name", name);
+		json_write_text(o, "value", value);
+		json_write_raw(o, "}");
 		free(value);
 		free(name);
 	}
-	return all;
+	json_write_raw(o, "]");
 }
 
 static enum rc
 response_print_json(const struct record *row, const struct response *r)
 {
 	char *body = response_base64(r->body, r->body_len);
-	cJSON *o;
+	struct json_write *o;
 
 	if (body == NULL)
 		return RC_NOMEM;
 	o = oncectl_row_identity(row);
-	oncectl_print_json_number(o, "status", r->status);
-	oncectl_print_json_object(o, "fields", json_fields(r));
-	oncectl_print_json_text(o, "body_base64", body);
+	json_write_number(o, "status", r->status);
+	json_fields(o, r);
+	json_write_text(o, "body_base64", body);
 	oncectl_print_json(o);
 	free(body);
 	return RC_OK;
@@ -230,28 +230,28 @@ output_print_text(const struct store_output *o)
 }
 
 static void
-add_number_or_null(cJSON *o, const char *name, int number, int none)
+add_number_or_null(struct json_write *o, const char *name, int number, int none)
 {
 	if (number != none)
-		oncectl_print_json_number(o, name, number);
+		json_write_number(o, name, number);
 	else
-		oncectl_print_json_object(o, name, cJSON_CreateNull());
+		json_write_text(o, name, NULL);
 }
 
 static enum rc
 output_print_json(const struct record *row, const struct store_output *output)
 {
 	char *bytes = response_base64(output->bytes.data, output->bytes.len);
-	cJSON *o;
+	struct json_write *o;
 
 	if (bytes == NULL)
 		return RC_NOMEM;
 	o = oncectl_row_identity(row);
-	oncectl_print_json_number(o, "attempt", output->attempt);
+	json_write_number(o, "attempt", output->attempt);
 	add_number_or_null(o, "exit", output->exit_status, -1);
 	add_number_or_null(o, "signal", output->signal, 0);
-	oncectl_print_json_number(o, "bytes", output->length);
-	oncectl_print_json_text(o, "output_base64", bytes);
+	json_write_number(o, "bytes", output->length);
+	json_write_text(o, "output_base64", bytes);
 	oncectl_print_json(o);
 	free(bytes);
 	return RC_OK;
@@ -309,14 +309,13 @@ row_print(struct oncectl *ctl, const struct record *row)
 	struct store_output output;
 	enum rc rc = store_output(ctl->store, row->id, &output);
 	const bool any = rc == RC_OK && output.errors.len > 0;
-	cJSON *o;
+	struct json_write *o;
 
 	if (rc != RC_OK && rc != RC_NOTFOUND)
 		return oncectl_fail(ctl, rc);
 	if (ctl->json) {
 		o = oncectl_row_object(ctl, row);
-		oncectl_print_json_text(
-		    o, "stderr", any ? output.errors.data : NULL);
+		json_write_text(o, "stderr", any ? output.errors.data : NULL);
 		oncectl_print_json(o);
 	} else {
 		oncectl_row_lines(ctl, row);

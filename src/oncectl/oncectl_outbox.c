@@ -143,13 +143,13 @@ print_change(const struct oncectl *ctl, const struct effect *row,
 {
 	const char *from = effect_state_name(row->state);
 	char *topic, *key;
-	cJSON *o;
+	struct json_write *o;
 
 	if (ctl->json) {
 		o = oncectl_print_object();
-		oncectl_print_json_number(o, "id", row->id);
-		oncectl_print_json_text(o, "from", from);
-		oncectl_print_json_text(o, "to", to);
+		json_write_number(o, "id", row->id);
+		json_write_text(o, "from", from);
+		json_write_text(o, "to", to);
 		oncectl_print_json(o);
 		return;
 	}

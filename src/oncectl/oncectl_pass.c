@@ -42,15 +42,15 @@ oncectl_stop(bool kept)
 static int
 end_pass(struct oncectl *ctl, enum rc rc, const char *done, int n)
 {
-	cJSON *o;
+	struct json_write *o;
 
 	oncectl_log(ctl,
 	    &(struct oncectl_act){
 		.act = ctl->command, .rc = rc, .more = LOG_I("keys", n) });
 	if (ctl->json) {
 		o = oncectl_print_object();
-		oncectl_print_json_text(o, "pass", ctl->command);
-		oncectl_print_json_number(o, "keys", n);
+		json_write_text(o, "pass", ctl->command);
+		json_write_number(o, "keys", n);
 		oncectl_print_json(o);
 	} else
 		printf("%d %s %s\n", n, PLURAL(n, "key", "keys"), done);

@@ -157,13 +157,13 @@ static const struct {
 static void
 print_transfer(const struct oncectl *ctl, const struct store_transfer *sums)
 {
-	cJSON *o = ctl->json ? oncectl_print_object() : NULL;
+	struct json_write *o = ctl->json ? oncectl_print_object() : NULL;
 	int64_t n;
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		n = *(const int64_t *)((const char *)sums + parts[i].offset);
 		if (o != NULL)
-			oncectl_print_json_number(o, parts[i].member, n);
+			json_write_number(o, parts[i].member, n);
 		else
 			printf("%s%" PRId64 " %s", parts[i].before, n,
 			    PLURAL(n, parts[i].one, parts[i].many));

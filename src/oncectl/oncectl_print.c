@@ -16,7 +16,6 @@
 
 #include "date.h"
 #include "store_outbox.h"
-#include "utf8.h"
 #include "oncectl.h"
 
 /* Rows that are held back until their widths are known. */
@@ -247,7 +246,7 @@ void
 oncectl_print_row(struct oncectl_table *t, const void *row)
 {
 	char room[CELL], **cells;
-	cJSON *o;
+	struct json_write *o;
 
 	if (t->file == NULL) {
 		o = oncectl_print_object();
@@ -277,79 +276,21 @@ oncectl_print_table_free(struct oncectl_table *t)
 
 /* --- JSON -------------------------------------------------------------- */
 
-/* Returns a copy in which all bytes are UTF-8.  The caller frees it. */
-static char *
-as_utf8(const char *s)
-{
-	static const char replacement[] = "\xef\xbf\xbd";
-	char *out = print_must(malloc(3 * strlen(s) + 1)), *p = out;
-	size_t n;
-
-	for (; *s != '\0'; s += n) {
-		n = utf8_length(s);
-		if (n == 0 && (*s & 0x80) == 0)
-			n = 1;
-		else if (n == 0 && *s == '\xc2' && (s[1] & 0xe0) == 0x80)
-			n = 2; /* a control of C1 */
-		if (n > 0) {
-			memcpy(p, s, n);
-			p += n;
-		} else {
-			memcpy(p, replacement, 3);
-			p += 3;
-			n = 1;
-		}
-	}
-	*p = '\0';
-	return out;
-}
-
-cJSON *
+struct json_write *
 oncectl_print_object(void)
 {
-	return print_must(cJSON_CreateObject());
+	static struct buf line;
+	static struct json_write object;
+
+	buf_init(&line, SIZE_MAX);
+	object = (struct json_write){ &line, RC_OK };
+	json_write_raw(&object, "{");
+	return &object;
 }
 
 void
-oncectl_print_json_text(cJSON *o, const char *name, const char *text)
-{
-	char *utf8;
-
-	if (text == NULL) {
-		print_must(cJSON_AddNullToObject(o, name));
-		return;
-	}
-	utf8 = as_utf8(text);
-	print_must(cJSON_AddStringToObject(o, name, utf8));
-	free(utf8);
-}
-
-void
-oncectl_print_json_number(cJSON *o, const char *name, int64_t n)
-{
-	print_must(cJSON_AddNumberToObject(o, name, (double)n));
-}
-
-void
-oncectl_print_json_time(cJSON *o, const char *name, int64_t wall)
-{
-	char text[DATE_RFC3339_LEN + 1];
-
-	if (wall != 0)
-		date_put_rfc3339(wall, text);
-	oncectl_print_json_text(o, name, wall != 0 ? text : NULL);
-}
-
-void
-oncectl_print_json_object(cJSON *o, const char *name, cJSON *member)
-{
-	if (!cJSON_AddItemToObject(o, name, member))
-		print_must(NULL);
-}
-
-void
-oncectl_print_members(
-    cJSON *o, const struct oncectl_column *columns, size_t n, const void *row)
+oncectl_print_members(struct json_write *o,
+    const struct oncectl_column *columns, size_t n, const void *row)
 {
 	char room[CELL];
 
@@ -359,43 +300,38 @@ oncectl_print_members(
 		switch (c->kind) {
 		case ONCECTL_INT_OR_NULL:
 			if (*(const int *)p == 0) {
-				oncectl_print_json_text(o, c->member, NULL);
+				json_write_text(o, c->member, NULL);
 				break;
 			}
 			/* FALLTHROUGH */
 		case ONCECTL_INT:
-			oncectl_print_json_number(
-			    o, c->member, *(const int *)p);
+			json_write_number(o, c->member, *(const int *)p);
 			break;
 		case ONCECTL_NUMBER:
-			oncectl_print_json_number(
-			    o, c->member, *(const int64_t *)p);
+			json_write_number(o, c->member, *(const int64_t *)p);
 			break;
 		case ONCECTL_TIME:
-			oncectl_print_json_time(
-			    o, c->member, *(const int64_t *)p);
+			json_write_time(o, c->member, *(const int64_t *)p);
 			break;
 		case ONCECTL_BOOL:
-			print_must(cJSON_AddBoolToObject(
-			    o, c->member, *(const bool *)p));
+			json_write_bool(o, c->member, *(const bool *)p);
 			break;
 		case ONCECTL_TEXT:
 		case ONCECTL_ARRAY:
 		case ONCECTL_KEY_STATE:
 		case ONCECTL_EFFECT_STATE:
-			oncectl_print_json_text(
-			    o, c->member, cell_of(c, row, room));
+			json_write_text(o, c->member, cell_of(c, row, room));
 			break;
 		}
 	}
 }
 
 void
-oncectl_print_json(cJSON *o)
+oncectl_print_json(struct json_write *o)
 {
-	char *text = print_must(cJSON_PrintUnformatted(o));
-
-	puts(text);
-	cJSON_free(text);
-	cJSON_Delete(o);
+	json_write_raw(o, "}");
+	if (o->rc != RC_OK)
+		print_must(NULL);
+	puts(o->out->data);
+	buf_free(o->out);
 }

@@ -58,22 +58,22 @@ row_shown(const struct oncectl *ctl, const struct record *r)
 		wall(ctl, r->expires_at), wall(ctl, r->reconcile_after) };
 }
 
-cJSON *
+struct json_write *
 oncectl_row_identity(const struct record *r)
 {
-	cJSON *o = oncectl_print_object();
+	struct json_write *o = oncectl_print_object();
 
-	oncectl_print_json_text(o, "scope", r->scope);
-	oncectl_print_json_text(o, "path", r->path);
-	oncectl_print_json_text(o, "key", r->key);
+	json_write_text(o, "scope", r->scope);
+	json_write_text(o, "path", r->path);
+	json_write_text(o, "key", r->key);
 	return o;
 }
 
-cJSON *
+struct json_write *
 oncectl_row_object(const struct oncectl *ctl, const struct record *r)
 {
 	const struct shown s = row_shown(ctl, r);
-	cJSON *o = oncectl_print_object();
+	struct json_write *o = oncectl_print_object();
 
 	oncectl_print_members(o, columns, NCOLUMNS, &s);
 	return o;

@@ -41,28 +41,28 @@ static const struct oncectl_column all_columns[] = {
 #define NCOLUMNS (sizeof(all_columns) / sizeof(all_columns[0]) - 1)
 static const struct oncectl_column *const columns = all_columns + 1;
 
-static cJSON *
-json_counts(const struct store_scope *counts)
+static void
+json_counts(struct json_write *o, const struct store_scope *counts)
 {
-	cJSON *o = oncectl_print_object();
-
+	json_write_name(o, "keys");
+	json_write_raw(o, "{");
 	oncectl_print_members(o, columns, NSTATES, counts);
-	return o;
+	json_write_raw(o, "}");
 }
 
 static void
 print_stats_json(const struct store_counts *c)
 {
-	cJSON *o = oncectl_print_object();
+	struct json_write *o = oncectl_print_object();
 	struct store_scope all = { .scope = NULL };
 
 	memcpy(all.keys, c->keys, sizeof(all.keys));
-	oncectl_print_json_object(o, "keys", json_counts(&all));
-	oncectl_print_json_time(o, "oldest_unknown", c->oldest_unknown_wall);
-	oncectl_print_json_number(o, "answer_bytes", c->answer_bytes);
-	oncectl_print_json_number(o, "database_bytes", c->database_bytes);
+	json_counts(o, &all);
+	json_write_time(o, "oldest_unknown", c->oldest_unknown_wall);
+	json_write_number(o, "answer_bytes", c->answer_bytes);
+	json_write_number(o, "database_bytes", c->database_bytes);
 	if (c->wal_bytes >= 0)
-		oncectl_print_json_number(o, "wal_bytes", c->wal_bytes);
+		json_write_number(o, "wal_bytes", c->wal_bytes);
 	oncectl_print_json(o);
 }
 
@@ -95,17 +95,17 @@ print_stats(const struct store_counts *c)
 static void
 print_scope(struct oncectl_table *table, const struct store_scope *sc)
 {
-	cJSON *o;
+	struct json_write *o;
 
 	if (table != NULL) {
 		oncectl_print_row(table, sc);
 		return;
 	}
 	o = oncectl_print_object();
-	oncectl_print_json_text(o, "scope", sc->scope);
-	oncectl_print_json_object(o, "keys", json_counts(sc));
-	oncectl_print_json_number(o, "duplicates", sc->duplicates);
-	oncectl_print_json_number(o, "misuse", sc->misuse);
+	json_write_text(o, "scope", sc->scope);
+	json_counts(o, sc);
+	json_write_number(o, "duplicates", sc->duplicates);
+	json_write_number(o, "misuse", sc->misuse);
 	oncectl_print_json(o);
 }
 
@@ -249,7 +249,7 @@ oncectl_backup(struct oncectl *ctl)
 	struct store_backup what;
 	struct store_copied copied;
 	char why[1024], at[ONCECTL_PRINT_TIME];
-	cJSON *o;
+	struct json_write *o;
 	enum rc rc;
 
 	if (ctl->nargs != 1) {
@@ -277,9 +277,9 @@ oncectl_backup(struct oncectl *ctl)
 		return ONCECTL_DONE;
 	}
 	o = oncectl_print_object();
-	oncectl_print_json_text(o, "file", what.file);
-	oncectl_print_json_number(o, "bytes", (int64_t)copied.bytes);
-	oncectl_print_json_time(o, "as_of", copied.at_wall);
+	json_write_text(o, "file", what.file);
+	json_write_number(o, "bytes", (int64_t)copied.bytes);
+	json_write_time(o, "as_of", copied.at_wall);
 	oncectl_print_json(o);
 	return ONCECTL_DONE;
 }

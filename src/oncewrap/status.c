@@ -11,12 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cJSON.h>
-
-#include "date.h"
 #include "decide.h"
 #include "fault.h"
 #include "html.h"
+#include "json.h"
 #include "limit.h"
 #include "log.h"
 #include "prefer.h"
@@ -59,53 +57,25 @@ status_read_status(struct store *store, const char *resource, struct record *s)
 
 /* --- the document ------------------------------------------------------- */
 
-static bool
-status_add_text(cJSON *object, const char *name, const char *text)
-{
-	if (text == NULL)
-		return cJSON_AddNullToObject(object, name) != NULL;
-	return cJSON_AddStringToObject(object, name, text) != NULL;
-}
-
-static bool
-add_time(cJSON *object, const char *name, int64_t wall)
-{
-	char text[DATE_RFC3339_LEN + 1];
-
-	if (wall == 0)
-		return status_add_text(object, name, NULL);
-	date_put_rfc3339(wall, text);
-	return status_add_text(object, name, text);
-}
-
-static bool
-status_fill(cJSON *top, const char *resource, enum record_state state,
-    const struct record *s, int64_t expires_wall)
-{
-	return status_add_text(top, "id", resource) &&
-	    status_add_text(top, "state", record_state_name(state)) &&
-	    cJSON_AddNumberToObject(top, "attempt", s->attempt) != NULL &&
-	    status_add_text(top, "recovery_point", s->recovery_point) &&
-	    add_time(top, "created_at", s->created_at) &&
-	    add_time(top, "updated_at", s->updated_at) &&
-	    add_time(top, "expires_at", expires_wall);
-}
-
 static enum rc
 add_document(const struct store *store, struct answer *answer,
     const char *resource, enum record_state state, const struct record *s)
 {
 	const int64_t expires =
 	    s->expires_at != 0 ? store_wall(store, s->expires_at) : 0;
-	cJSON *top = cJSON_CreateObject();
-	char *text = NULL;
-	enum rc rc = RC_NOMEM;
+	struct json_write o = { &answer->text, RC_OK };
+	enum rc rc;
 
-	if (top != NULL && status_fill(top, resource, state, s, expires) &&
-	    (text = cJSON_PrintUnformatted(top)) != NULL)
-		rc = buf_adds(&answer->text, text);
-	cJSON_free(text);
-	cJSON_Delete(top);
+	json_write_raw(&o, "{");
+	json_write_text(&o, "id", resource);
+	json_write_text(&o, "state", record_state_name(state));
+	json_write_number(&o, "attempt", s->attempt);
+	json_write_text(&o, "recovery_point", s->recovery_point);
+	json_write_time(&o, "created_at", s->created_at);
+	json_write_time(&o, "updated_at", s->updated_at);
+	json_write_time(&o, "expires_at", expires);
+	json_write_raw(&o, "}");
+	rc = o.rc;
 	if (rc == RC_OK)
 		rc = response_add(
 		    &answer->response, "Content-Type", "application/json");

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "date.h"
 #include "json_text.h"
 #include "utf8.h"
 
@@ -390,6 +391,7 @@ static void
 json_write_string(struct json_write *o, const char *s)
 {
 	char escape[8];
+	unsigned code;
 	size_t n;
 
 	json_write_raw(o, "\"");
@@ -399,13 +401,16 @@ json_write_string(struct json_write *o, const char *s)
 		s += n;
 		if (*s == '\0')
 			break;
-		if (*s == '"' || *s == '\\')
-			snprintf(escape, sizeof(escape), "\\%c", *s);
-		else
-			snprintf(escape, sizeof(escape), "\\u%04x",
-			    (unsigned char)*s < 0x80 ? (unsigned char)*s
-						     : 0xfffdU);
+		code = (unsigned char)*s;
+		if (*s == '\xc2' && (s[1] & 0xe0) == 0x80) /* a C1 control */
+			code = (unsigned char)*++s;
+		else if (code >= 0x80)
+			code = 0xfffd;
 		s++;
+		if (code == '"' || code == '\\')
+			snprintf(escape, sizeof(escape), "\\%c", (int)code);
+		else
+			snprintf(escape, sizeof(escape), "\\u%04x", code);
 		json_write_raw(o, escape);
 	}
 	json_write_raw(o, "\"");
@@ -425,7 +430,20 @@ void
 json_write_text(struct json_write *o, const char *name, const char *value)
 {
 	json_write_name(o, name);
-	json_write_string(o, value);
+	if (value != NULL)
+		json_write_string(o, value);
+	else
+		json_write_raw(o, "null");
+}
+
+void
+json_write_time(struct json_write *o, const char *name, int64_t wall)
+{
+	char text[DATE_RFC3339_LEN + 1];
+
+	if (wall != 0)
+		date_put_rfc3339(wall, text);
+	json_write_text(o, name, wall != 0 ? text : NULL);
 }
 
 void

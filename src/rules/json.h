@@ -62,12 +62,10 @@ json_find(const struct json *json, const char *pointer, struct buf *out);
 /* --- written -------------------------------------------------------------- */
 
 /*
- * Writes a JSON object, member after member.  cJSON is not used: every
- * duplicate of a request gets a problem, and a tree of cJSON's took longer than
- * the lookup of the key.
+ * An object that is being written, member after member; the first failure
+ * stays.  No tree is made of it first: every duplicate of a request gets a
+ * problem, and a tree took longer than the lookup of the key.
  */
-
-/* An object that is being written; the first failure stays. */
 struct json_write {
 	struct buf *out;
 	enum rc rc;
@@ -80,8 +78,10 @@ void json_write_raw(struct json_write *o, const char *text);
  * object. */
 void json_write_name(struct json_write *o, const char *name);
 
-/* Writes a member.  A byte of a text that is no UTF-8 becomes U+FFFD. */
+/* Writes a member.  A byte of a text that is no UTF-8 becomes U+FFFD.  A text
+ * that is NULL and a time of the wall clock (ms) that is 0 become null. */
 void json_write_text(struct json_write *o, const char *name, const char *value);
+void json_write_time(struct json_write *o, const char *name, int64_t wall);
 void json_write_number(struct json_write *o, const char *name, int64_t value);
 void json_write_bool(struct json_write *o, const char *name, bool value);
 

@@ -680,3 +680,24 @@ TEST(members_out_of_order_at_every_level)
 	for (int i = 0; i < LIMIT_JSON_DEPTH; i++)
 		assert_memory_equal(out.data + i * 11, "{\"a\":1,\"b\":", 11);
 }
+
+TEST(what_is_written_holds_any_text)
+{
+	struct json_write o = { &out, RC_OK };
+
+	buf_clear(&out);
+	json_write_raw(&o, "{");
+	json_write_text(&o, "a", "\"\\\n\x7f \xc3\xa9 \xc2\x85 \xff\xc3");
+	json_write_text(&o, "none", NULL);
+	json_write_time(&o, "never", 0);
+	json_write_time(&o, "then", 1);
+	json_write_number(&o, "n", INT64_MAX);
+	json_write_bool(&o, "no", false);
+	json_write_raw(&o, "}");
+	assert_int_equal(o.rc, RC_OK);
+	assert_string_equal(out.data,
+	    "{\"a\":\"\\\"\\\\\\u000a\\u007f \xc3\xa9 \\u0085 \\ufffd\\ufffd\","
+	    "\"none\":null,\"never\":null,"
+	    "\"then\":\"1970-01-01T00:00:00.001Z\","
+	    "\"n\":9223372036854775807,\"no\":false}");
+}

@@ -23,7 +23,7 @@ guest_release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 guest_key="$guest_release $(cksum <"${top:?}/tests/vm/lib/guest.sh")"
 
 guest_packages=systemd-sysv,kmod,zstd,linux-image-cloud-amd64,python3
-guest_packages=$guest_packages,libsqlite3-0,libssl3,libcjson1,libinih1
+guest_packages=$guest_packages,libsqlite3-0,libssl3,libinih1
 # For the programs of guest.py: one in PHP, and two kinds of sendmail.
 guest_packages=$guest_packages,php-cgi,msmtp,dma
 

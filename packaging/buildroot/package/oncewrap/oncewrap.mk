@@ -9,7 +9,7 @@ ONCEWRAP_SITE = https://oncewrap.example.org/releases
 ONCEWRAP_SOURCE = oncewrap-$(ONCEWRAP_VERSION).tar.xz
 ONCEWRAP_LICENSE = ISC
 ONCEWRAP_LICENSE_FILES = LICENSE
-ONCEWRAP_DEPENDENCIES = host-pkgconf cjson libfcgi openssl sqlite
+ONCEWRAP_DEPENDENCIES = host-pkgconf libfcgi openssl sqlite
 
 ifeq ($(BR2_PACKAGE_ONCEWRAP)$(BR2_PACKAGE_SQLITE_NO_SYNC),yy)
 $(error oncewrap must not lose a key with the power: switch BR2_PACKAGE_SQLITE_NO_SYNC off)
