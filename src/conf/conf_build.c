@@ -29,6 +29,7 @@ struct owner {
 	atomic_uint references;
 	atomic_bool retired;
 	struct conf_arena arena;
+	struct conf_origin server, defaults;
 };
 
 static struct owner *
@@ -122,6 +123,8 @@ conf_new(const char *name, struct conf_error *err)
 	conf = &owner->conf;
 	atomic_init(&owner->references, 1);
 	conf->defaults.path = "";
+	conf->origin = &owner->server;
+	conf->defaults.origin = &owner->defaults;
 	if (name != NULL &&
 	    (conf->file = conf_value_copy(&owner->arena, name, strlen(name))) ==
 		NULL) {
@@ -160,33 +163,25 @@ conf_set(struct conf *conf, const char *name, const char *value,
 			    (unsigned char)*s);
 	if (!conf_option_set(option, conf, value, 0, conf_arena(conf), err))
 		return false;
-	if (conf->origin != NULL)
-		conf->origin->line[conf_option_index(option)] = 0;
+	conf->origin->line[conf_option_index(option)] = 0;
 	return true;
-}
-
-static void
-forget_line(struct conf_origin *origin, const char *name)
-{
-	const struct conf_option *option = conf_option_find(CONF_ROUTE, name);
-
-	if (origin != NULL)
-		origin->line[conf_option_index(option)] = 0;
 }
 
 bool
 conf_set_handler(struct conf *conf, char *const *argv, struct conf_error *err)
 {
+	const size_t option =
+	    conf_option_index(conf_option_find(CONF_ROUTE, "handler"));
 	struct conf_list handler;
 	struct conf_error why;
 
 	if (!conf_text_words(argv, conf_arena(conf), &handler, &why))
 		return conf_value_fail(err, "handler: %s", why.text);
 	conf->defaults.handler.argv = handler;
-	forget_line(conf->defaults.origin, "handler");
+	conf->defaults.origin->line[option] = 0;
 	for (size_t i = 0; i < conf->nroutes; i++) {
 		conf->routes[i].handler.argv = handler;
-		forget_line(conf->routes[i].origin, "handler");
+		conf->routes[i].origin->line[option] = 0;
 	}
 	return true;
 }
@@ -243,12 +238,17 @@ conf_line
 conf_line_of_route(
     const struct conf *conf, const struct conf_route *route, const char *option)
 {
+	const struct conf_origin *defaults = conf->defaults.origin;
 	const conf_line line =
 	    conf_option_line(route->origin, CONF_ROUTE, option);
 
-	return line != 0
-	    ? line
-	    : conf_option_line(conf->defaults.origin, CONF_ROUTE, option);
+	if (line != 0)
+		return line;
+	/* To a route with a preset that of [defaults] means nothing. */
+	if (conf_option_line(route->origin, CONF_ROUTE, "preset") != 0 &&
+	    conf_preset_set(defaults, option))
+		return 0;
+	return conf_option_line(defaults, CONF_ROUTE, option);
 }
 
 conf_line

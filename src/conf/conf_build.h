@@ -24,34 +24,20 @@ void conf_derive(struct conf *conf);
 bool conf_error_at(
     const char *file, conf_line line, const char *text, struct conf_error *err);
 
-/* The lines at which the options of a file were set. */
-struct conf_lines {
-	struct conf_origin server, defaults;
-	struct conf_origin plain;   /* defaults without its preset */
-	struct conf_origin *routes; /* in the order of conf->routes */
-};
-
 /* Returns the message of the first broken rule between options, by its line;
  * NULL: no rule is broken. */
-const char *conf_clash(
-    const struct conf *conf, const struct conf_lines *lines, conf_line *where);
+const char *conf_clash(const struct conf *conf, conf_line *where);
 
 /*
  * Presets: other defaults for the routes that name them.  Fills in what the
  * sections of a parsed file leave open, in order of authority: a route's own
  * options, its preset, [defaults].  `preset` itself is
  * an option like any other: where a route has its own, that of [defaults] means
- * nothing to it.  Options that a preset sets get the preset's line in lines,
- * and lines->plain becomes the lines of [defaults] without its preset.
+ * nothing to it.  Options that a preset sets get the preset's line.
  *
  * False with a message, and its line in *where.
  */
-bool conf_preset(struct conf *conf, struct conf_lines *lines, conf_line *where,
-    struct conf_error *why);
-
-/* The lines of the defaults that hold for a route. */
-const struct conf_origin *conf_preset_defaults(
-    const struct conf_lines *lines, const struct conf_origin *route);
+bool conf_preset(struct conf *conf, conf_line *where, struct conf_error *why);
 
 /* Whether a preset has set the option, by the lines of its section. */
 bool conf_preset_set(const struct conf_origin *origin, const char *option);

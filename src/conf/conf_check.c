@@ -16,7 +16,9 @@
 #include "conf_text.h"
 
 struct clash {
-	const char *text; /* NULL: none yet */
+	const struct conf *conf;
+	const struct conf_route *route; /* that is looked at */
+	const char *text;               /* NULL: none yet */
 	conf_line line;
 };
 
@@ -29,27 +31,14 @@ clash_report(struct clash *clash, const char *text, conf_line line)
 	clash->line = line;
 }
 
-/* A route's own options, and the defaults that hold for it. */
-struct at {
-	const struct conf_origin *route, *defaults;
-};
-
-static conf_line
-clash_line_of(const struct at *at, const char *name)
-{
-	conf_line line = conf_option_line(at->route, CONF_ROUTE, name);
-
-	return line != 0 ? line
-			 : conf_option_line(at->defaults, CONF_ROUTE, name);
-}
-
 /* b may be NULL: the clash is with an option that is missing. */
 static void
-report_route(struct clash *clash, const char *text, const struct at *at,
-    const char *a, const char *b)
+report_route(
+    struct clash *clash, const char *text, const char *a, const char *b)
 {
-	conf_line x = clash_line_of(at, a),
-		  y = b != NULL ? clash_line_of(at, b) : 0;
+	const struct conf *conf = clash->conf;
+	conf_line x = conf_line_of_route(conf, clash->route, a),
+		  y = b != NULL ? conf_line_of_route(conf, clash->route, b) : 0;
 
 	clash_report(clash, text, x > y ? x : y);
 }
@@ -57,9 +46,10 @@ report_route(struct clash *clash, const char *text, const struct at *at,
 /* What an application that oncewrap does not start cannot promise: its
  * processes are not known, and their end is not seen. */
 static void
-check_application(const struct conf *conf, const struct conf_route *route,
-    const struct at *at, struct clash *clash)
+check_application(struct clash *clash)
 {
+	const struct conf_route *route = clash->route;
+
 	if (conf_program_address(&route->handler) == NULL)
 		return;
 	if (route->on_crash == CONF_CRASH_RESUME)
@@ -69,65 +59,68 @@ check_application(const struct conf *conf, const struct conf_route *route,
 		    "ended a lost request; write on_crash = unknown, or name "
 		    "the "
 		    "program and protocol = fastcgi",
-		    at, "on_crash", "handler");
+		    "on_crash", "handler");
 	/* The functions in PostgreSQL refuse an attempt that was given up. */
-	if (route->share_database && !conf_text_is_postgresql(conf->database))
+	if (route->share_database &&
+	    !conf_text_is_postgresql(clash->conf->database))
 		report_route(clash,
 		    "share_database needs a handler that oncewrap starts: an "
 		    "application at a socket may write to the file after its "
 		    "request was given up; take it out, or name the program "
 		    "and protocol = "
 		    "fastcgi",
-		    at, "share_database", "handler");
+		    "share_database", "handler");
 	if (route->handler.protocol == CONF_PROTOCOL_FASTCGI)
 		report_route(clash,
 		    "protocol = fastcgi keeps processes of a program: take it "
 		    "out, for an application at a socket is FastCGI anyway",
-		    at, "protocol", "handler");
+		    "protocol", "handler");
 }
 
 static void
-clash_check_route(const struct conf *conf, const struct conf_route *route,
-    const struct at *at, struct clash *clash)
+clash_check_route(struct clash *clash)
 {
-	check_application(conf, route, at, clash);
+	const struct conf *conf = clash->conf;
+	const struct conf_route *route = clash->route;
+
+	check_application(clash);
 	if (route->key_min_length > route->key_max_length)
 		report_route(clash, "key_min_length is above key_max_length",
-		    at, "key_min_length", "key_max_length");
+		    "key_min_length", "key_max_length");
 	if (route->scope_required && route->scope.n == 0)
 		report_route(clash,
-		    "scope_required needs a scope other than none", at,
+		    "scope_required needs a scope other than none",
 		    "scope_required", "scope");
 	if (conf_has_preset(route, CONF_PRESET_WEBHOOK) &&
-	    (clash_line_of(at, "key_from") == 0 ||
-		conf_preset_set(at->route, "key_from")))
+	    (conf_line_of_route(conf, route, "key_from") == 0 ||
+		conf_preset_set(route->origin, "key_from")))
 		report_route(clash,
 		    "preset = webhook needs a key_from that names the sender's "
 		    "id, such as header:X-GitHub-Delivery or json:/id",
-		    at, "preset", NULL);
+		    "preset", NULL);
 	if (conf_has_preset(route, CONF_PRESET_PHP_CGI) &&
 	    route->handler.protocol == CONF_PROTOCOL_FASTCGI)
 		report_route(clash,
 		    "preset = php-cgi runs a process for each request, whose "
 		    "exit status tells what became of the script: take "
 		    "protocol out, or use preset = php-fpm",
-		    at, "preset", "protocol");
+		    "preset", "protocol");
 	if (route->async != CONF_ASYNC_NEVER && conf->status_path == NULL)
-		report_route(clash, "async needs a status_path in [server]", at,
+		report_route(clash, "async needs a status_path in [server]",
 		    "async", NULL);
 	if (route->concurrent == CONF_CONCURRENT_ACCEPT &&
 	    conf->status_path == NULL)
 		report_route(clash,
-		    "concurrent = accept needs a status_path in [server]", at,
+		    "concurrent = accept needs a status_path in [server]",
 		    "concurrent", NULL);
 	if (route->max_request_age > 0 && route->request_timestamp == NULL)
 		report_route(clash, "max_request_age needs a request_timestamp",
-		    at, "max_request_age", NULL);
+		    "max_request_age", NULL);
 	/* An age of 0 lets a route do without a timestamp. */
 	if (route->request_timestamp != NULL &&
-	    clash_line_of(at, "max_request_age") == 0)
+	    conf_line_of_route(conf, route, "max_request_age") == 0)
 		report_route(clash, "request_timestamp needs a max_request_age",
-		    at, "request_timestamp", NULL);
+		    "request_timestamp", NULL);
 }
 
 /* Whether upper is lower, or above it. */
@@ -141,17 +134,17 @@ is_above(const char *upper, const char *lower)
 }
 
 static void
-clash_check_server(const struct conf *conf, const struct conf_origin *origin,
-    struct clash *clash)
+clash_check_server(struct clash *clash)
 {
+	const struct conf *conf = clash->conf;
 	const char *admin = conf->admin_path, *status = conf->status_path;
 	conf_line x, y;
 
 	if (admin == NULL || status == NULL ||
 	    (!is_above(admin, status) && !is_above(status, admin)))
 		return;
-	x = conf_option_line(origin, CONF_SERVER, "admin_path");
-	y = conf_option_line(origin, CONF_SERVER, "status_path");
+	x = conf_line_of_server(conf, "admin_path");
+	y = conf_line_of_server(conf, "status_path");
 	clash_report(clash,
 	    "admin_path and status_path must not be equal, or one below the "
 	    "other",
@@ -159,20 +152,16 @@ clash_check_server(const struct conf *conf, const struct conf_origin *origin,
 }
 
 const char *
-conf_clash(
-    const struct conf *conf, const struct conf_lines *lines, conf_line *where)
+conf_clash(const struct conf *conf, conf_line *where)
 {
-	struct clash clash = { NULL, 0 };
-	struct at at = { NULL, &lines->defaults };
+	struct clash clash = { .conf = conf };
 
-	clash_check_server(conf, &lines->server, &clash);
-	for (size_t i = 0; i < conf->nroutes; i++) {
-		at.route = &lines->routes[i];
-		at.defaults = conf_preset_defaults(lines, at.route);
-		clash_check_route(conf, &conf->routes[i], &at, &clash);
+	clash_check_server(&clash);
+	for (size_t i = 0; i <= conf->nroutes; i++) {
+		clash.route =
+		    i < conf->nroutes ? &conf->routes[i] : &conf->defaults;
+		clash_check_route(&clash);
 	}
-	at.route = at.defaults = &lines->defaults;
-	clash_check_route(conf, &conf->defaults, &at, &clash);
 	for (size_t i = 0; i < conf->neffects; i++)
 		if (conf->effects[i].program.argv.n == 0)
 			clash_report(&clash, "the effect needs a program",
@@ -266,8 +255,6 @@ conf_unused(const struct conf *conf, const struct conf_route *section,
 	const struct conf_origin *origin = section->origin;
 	size_t n = 0, option;
 
-	if (origin == NULL) /* there is no file */
-		return 0;
 	for (size_t i = 0; i < NEEDS; i++) {
 		option = conf_option_index(
 		    conf_option_find(CONF_ROUTE, needs[i].option));

@@ -405,8 +405,7 @@ conf_option_defaults(enum conf_place place, void *base,
 }
 
 void
-conf_option_inherit(struct conf_route *route, const struct conf_origin *origin,
-    const struct conf_route *from)
+conf_option_inherit(struct conf_route *route, const struct conf_route *from)
 {
 	char *to = (char *)route;
 	const char *source = (const char *)from;
@@ -414,7 +413,7 @@ conf_option_inherit(struct conf_route *route, const struct conf_origin *origin,
 	for (size_t i = 0; i < COUNT(route_options); i++) {
 		const struct conf_option *option = &route_options[i];
 
-		if (origin->line[i] != 0)
+		if (route->origin->line[i] != 0)
 			continue;
 		memcpy(
 		    to + option->offset, source + option->offset, option->size);

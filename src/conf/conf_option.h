@@ -50,9 +50,9 @@ conf_option_set(const struct conf_option *option, void *base, const char *value,
 bool conf_option_defaults(enum conf_place place, void *base,
     struct conf_arena *arena, struct conf_error *why);
 
-/* Copies the options of a route that origin does not have as set. */
-void conf_option_inherit(struct conf_route *route,
-    const struct conf_origin *origin, const struct conf_route *from);
+/* Copies the options of a route that its origin does not have as set. */
+void
+conf_option_inherit(struct conf_route *route, const struct conf_route *from);
 
 /* Adds the names of the options of [server] that a reload does not change and
  * that differ in the two, with blanks; as many as there is room for. */

@@ -35,8 +35,6 @@ struct parser {
 	void *base;            /* what they are set in */
 	struct conf_origin *origin;
 	conf_line server_line, defaults_line;
-	struct conf_lines lines;
-	size_t room; /* for routes and for their lines */
 };
 
 /* Reports an error on the current line; always returns false. */
@@ -67,7 +65,7 @@ trim(char *s)
 
 /* ---- sections --------------------------------------------------------- */
 
-static void
+static bool
 enter(struct parser *p, const char *section, enum conf_place place, void *base,
     struct conf_origin *origin)
 {
@@ -75,57 +73,59 @@ enter(struct parser *p, const char *section, enum conf_place place, void *base,
 	p->place = place;
 	p->base = base;
 	p->origin = origin;
+	return true;
 }
 
-/* Makes room for one more route; the new one is zeroed. */
+/* Makes room for the lines at which the options of a section are set. */
 static bool
-parse_grow(struct parser *p)
+parse_origin(struct parser *p, struct conf_origin **origin)
 {
-	size_t n = p->room == 0 ? 16 : p->room * 2;
-	void *routes, *lines;
+	*origin = conf_value_alloc(conf_arena(p->conf), sizeof(**origin));
+	return *origin != NULL || fail(p, "no memory");
+}
 
-	if (p->conf->nroutes == LIMIT_CONF_ROUTES)
-		return fail(p, "more than %d routes", LIMIT_CONF_ROUTES);
-	if (p->conf->nroutes < p->room)
-		return true;
-	routes = realloc(p->conf->routes, n * sizeof(*p->conf->routes));
-	if (routes == NULL)
-		return fail(p, "no memory");
-	p->conf->routes = routes;
-	lines = realloc(p->lines.routes, n * sizeof(*p->lines.routes));
-	if (lines == NULL)
-		return fail(p, "no memory");
-	p->lines.routes = lines;
-	p->room = n;
-	return true;
+/* Makes room for one more behind n elements, which is zeroed; returns where
+ * they are now; NULL, with a message. */
+static void *
+parse_append(struct parser *p, void *array, size_t n, size_t size)
+{
+	char *more = realloc(array, (n + 1) * size);
+
+	if (more != NULL)
+		memset(more + n * size, 0, size);
+	else
+		(void)fail(p, "no memory");
+	return more;
 }
 
 static bool
 open_route(struct parser *p, const char *text)
 {
+	struct conf *conf = p->conf;
 	struct conf_route *route;
 	struct conf_error why;
 	const char *path;
 
 	if (*text == '\0')
 		return fail(p, "a route needs a path: [route /path]");
-	if (!conf_text_path(text, conf_arena(p->conf), &path, &why))
+	if (!conf_text_path(text, conf_arena(conf), &path, &why))
 		return fail(p, "route %s", why.text);
-	for (size_t i = 0; i < p->conf->nroutes; i++)
-		if (strcmp(p->conf->routes[i].path, path) == 0)
+	for (size_t i = 0; i < conf->nroutes; i++)
+		if (strcmp(conf->routes[i].path, path) == 0)
 			return fail(p,
 			    "route \"%.200s\" is repeated, first on line %u",
-			    text, p->conf->routes[i].line);
-	if (!parse_grow(p))
+			    text, conf->routes[i].line);
+	if (conf->nroutes == LIMIT_CONF_ROUTES)
+		return fail(p, "more than %d routes", LIMIT_CONF_ROUTES);
+	route = parse_append(p, conf->routes, conf->nroutes, sizeof(*route));
+	if (route == NULL)
 		return false;
-	route = &p->conf->routes[p->conf->nroutes];
-	memset(route, 0, sizeof(*route));
+	conf->routes = route;
+	route += conf->nroutes++;
 	route->path = path;
 	route->line = p->line;
-	enter(p, "[route]", CONF_ROUTE, route,
-	    &p->lines.routes[p->conf->nroutes++]);
-	memset(p->origin, 0, sizeof(*p->origin));
-	return true;
+	return parse_origin(p, &route->origin) &&
+	    enter(p, "[route]", CONF_ROUTE, route, route->origin);
 }
 
 /* A topic is a token, RFC 9110, section 5.6.2. */
@@ -133,7 +133,7 @@ static bool
 open_effect(struct parser *p, const char *text)
 {
 	struct conf *conf = p->conf;
-	struct conf_effect *effects;
+	struct conf_effect *effect;
 	struct conf_error why;
 	const char *name;
 
@@ -149,23 +149,18 @@ open_effect(struct parser *p, const char *text)
 			    text, conf->effects[i].line);
 	if (conf->neffects == LIMIT_CONF_EFFECTS)
 		return fail(p, "more than %d effects", LIMIT_CONF_EFFECTS);
-	effects = realloc(
-	    conf->effects, (conf->neffects + 1) * sizeof(*conf->effects));
-	if (effects == NULL)
-		return fail(p, "no memory");
-	conf->effects = effects;
-	effects += conf->neffects++;
-	memset(effects, 0, sizeof(*effects));
-	effects->name = name;
-	effects->line = p->line;
-	effects->origin =
-	    conf_value_alloc(conf_arena(conf), sizeof(*effects->origin));
-	if (effects->origin == NULL)
-		return fail(p, "no memory");
-	enter(p, "[effect]", CONF_EFFECT, effects, effects->origin);
-	if (!conf_option_defaults(CONF_EFFECT, effects, conf_arena(conf), &why))
+	effect =
+	    parse_append(p, conf->effects, conf->neffects, sizeof(*effect));
+	if (effect == NULL)
+		return false;
+	conf->effects = effect;
+	effect += conf->neffects++;
+	effect->name = name;
+	effect->line = p->line;
+	if (!conf_option_defaults(CONF_EFFECT, effect, conf_arena(conf), &why))
 		return fail(p, "%s", why.text);
-	return true;
+	return parse_origin(p, &effect->origin) &&
+	    enter(p, "[effect]", CONF_EFFECT, effect, effect->origin);
 }
 
 /* Notes the line of a section that stands once. */
@@ -206,12 +201,12 @@ open_section(struct parser *p, char *line)
 	name = trim(line + 1);
 
 	if (strcmp(name, "server") == 0) {
-		enter(p, "[server]", CONF_SERVER, p->conf, &p->lines.server);
+		enter(p, "[server]", CONF_SERVER, p->conf, p->conf->origin);
 		return open_single(p, &p->server_line);
 	}
 	if (strcmp(name, "defaults") == 0) {
 		enter(p, "[defaults]", CONF_ROUTE, &p->conf->defaults,
-		    &p->lines.defaults);
+		    p->conf->defaults.origin);
 		return open_single(p, &p->defaults_line);
 	}
 	if (parse_is_word(name, "route", &argument))
@@ -361,29 +356,6 @@ by_name(const void *a, const void *b)
 }
 
 static bool
-keep(struct parser *p, const struct conf_origin *from, struct conf_origin **to)
-{
-	assert(from != NULL);
-	*to = conf_value_alloc(conf_arena(p->conf), sizeof(**to));
-	if (*to != NULL)
-		**to = *from;
-	return *to != NULL || fail(p, "no memory");
-}
-
-/* The lines live as long as the configuration: the world is checked later. */
-static bool
-keep_lines(struct parser *p)
-{
-	struct conf *conf = p->conf;
-
-	for (size_t i = 0; i < conf->nroutes; i++)
-		if (!keep(p, &p->lines.routes[i], &conf->routes[i].origin))
-			return false;
-	return keep(p, &p->lines.server, &conf->origin) &&
-	    keep(p, &p->lines.defaults, &conf->defaults.origin);
-}
-
-static bool
 parse_parse(struct parser *p)
 {
 	struct conf *conf = p->conf;
@@ -400,11 +372,9 @@ parse_parse(struct parser *p)
 	while (p->len > 0)
 		if (!parse_next_line(p, line) || !take_line(p, line))
 			return false;
-	if (!keep_lines(p))
-		return false;
-	if (!conf_preset(conf, &p->lines, &p->line, &why))
+	if (!conf_preset(conf, &p->line, &why))
 		return fail(p, "%s", why.text);
-	if ((clash = conf_clash(conf, &p->lines, &p->line)) != NULL)
+	if ((clash = conf_clash(conf, &p->line)) != NULL)
 		return fail(p, "%s", clash);
 	if (conf->nroutes > 0)
 		qsort(conf->routes, conf->nroutes, sizeof(*conf->routes),
@@ -431,6 +401,5 @@ conf_parse(
 		conf_unref(parser.conf);
 		parser.conf = NULL;
 	}
-	free(parser.lines.routes);
 	return parser.conf;
 }

@@ -68,13 +68,6 @@ conf_preset_set(const struct conf_origin *origin, const char *option)
 	return at != 0 && conf_option_line(origin, CONF_ROUTE, option) == at;
 }
 
-const struct conf_origin *
-conf_preset_defaults(
-    const struct conf_lines *lines, const struct conf_origin *route)
-{
-	return line_of_preset(route) != 0 ? &lines->plain : &lines->defaults;
-}
-
 /* Two presets of one route disagree about an option that it leaves open. */
 static bool
 disagree(const struct says *say, struct conf_error *why)
@@ -84,9 +77,10 @@ disagree(const struct says *say, struct conf_error *why)
 }
 
 static bool
-preset_apply(struct conf_route *route, struct conf_origin *origin,
-    struct conf_arena *arena, struct conf_error *why)
+preset_apply(
+    struct conf_route *route, struct conf_arena *arena, struct conf_error *why)
 {
+	struct conf_origin *origin = route->origin;
 	const conf_line at = line_of_preset(origin);
 	const char *said[CONF_OPTION_MAX] = { NULL };
 	const struct says *say;
@@ -135,70 +129,58 @@ add_redirect(struct conf_route *route, struct conf_arena *arena)
 /* An application that oncewrap does not start: its end cannot be seen, and a
  * plain 500 may come of a script that died. */
 static bool
-fit_application(struct conf_route *route, const struct conf_origin *origin,
-    const struct conf_origin *defaults, struct conf_arena *arena,
-    struct conf_error *why)
+fit_application(const struct conf *conf, struct conf_route *route,
+    struct conf_arena *arena, struct conf_error *why)
 {
 	static const char *const says[][2] = {
 		{ "ambiguous", "500-502 504-599" },
 		{ "release", "401 407 408 425 429 503" },
 	};
-	size_t i, at;
+	conf_line at = conf_line_of_route(conf, route, "on_crash");
+	size_t i;
 
 	if (conf_program_address(&route->handler) == NULL)
 		return true;
-	at = index_of("on_crash");
-	if (conf_preset_set(origin, "on_crash") ||
-	    (origin->line[at] == 0 && conf_preset_set(defaults, "on_crash")))
+	if (at != 0 && at == conf_line_of_route(conf, route, "preset"))
 		route->on_crash = CONF_CRASH_UNKNOWN;
-	for (i = 0; i < COUNT(says); i++) {
-		at = index_of(says[i][0]);
+	for (i = 0; i < COUNT(says); i++)
 		/* Where the end is told, a status means what it says. */
 		if (route->outcome == CONF_OUTCOME_STATUS &&
-		    origin->line[at] == 0 && defaults->line[at] == 0 &&
+		    conf_line_of_route(conf, route, says[i][0]) == 0 &&
 		    !conf_option_set(conf_option_find(CONF_ROUTE, says[i][0]),
 			route, says[i][1], 0, arena, why))
 			return false;
-	}
 	return true;
 }
 
 static bool
-preset_fit(struct conf_route *route, const struct conf_origin *origin,
-    const struct conf_origin *defaults, struct conf_arena *arena,
-    struct conf_error *why)
+preset_fit(const struct conf *conf, struct conf_route *route,
+    struct conf_arena *arena, struct conf_error *why)
 {
 	if (!add_redirect(route, arena))
 		return conf_value_no_memory(why);
-	return fit_application(route, origin, defaults, arena, why);
+	return fit_application(conf, route, arena, why);
 }
 
 bool
-conf_preset(struct conf *conf, struct conf_lines *lines, conf_line *where,
-    struct conf_error *why)
+conf_preset(struct conf *conf, conf_line *where, struct conf_error *why)
 {
 	struct conf_route plain = conf->defaults, *route;
 	struct conf_arena *arena = conf_arena(conf);
-	struct conf_origin *origin = &lines->defaults;
-	size_t i;
 
-	lines->plain = lines->defaults;
-	*where = line_of_preset(origin);
-	if (!preset_apply(&conf->defaults, origin, arena, why))
+	*where = line_of_preset(conf->defaults.origin);
+	if (!preset_apply(&conf->defaults, arena, why))
 		return false;
-	for (i = 0; i < conf->nroutes; i++) {
+	for (size_t i = 0; i < conf->nroutes; i++) {
 		route = &conf->routes[i];
-		origin = &lines->routes[i];
-		*where = line_of_preset(origin);
-		if (!preset_apply(route, origin, arena, why))
+		*where = line_of_preset(route->origin);
+		if (!preset_apply(route, arena, why))
 			return false;
 		conf_option_inherit(
-		    route, origin, *where != 0 ? &plain : &conf->defaults);
-		if (!preset_fit(route, origin,
-			conf_preset_defaults(lines, origin), arena, why))
+		    route, *where != 0 ? &plain : &conf->defaults);
+		if (!preset_fit(conf, route, arena, why))
 			return false;
 	}
 	/* Last the defaults: no route inherits this. */
-	return preset_fit(
-	    &conf->defaults, &lines->defaults, &lines->defaults, arena, why);
+	return preset_fit(conf, &conf->defaults, arena, why);
 }
