@@ -6,6 +6,36 @@
 #define UTF8_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Reads the character at s, of left bytes: *code is its code point.  Returns its
+ * length; 0: it is not well formed, or left is 0.
+ */
+static inline size_t
+utf8_read(const void *s, size_t left, uint32_t *code)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *p = s;
+	size_t n;
+
+	if (left == 0 || (p[0] >= 0x80 && p[0] < 0xc0) || p[0] >= 0xf8)
+		return 0;
+	n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : p[0] >= 0xc0 ? 2 : 1;
+	*code = n == 1 ? p[0] : p[0] & (0x7fU >> n);
+	if (n > left)
+		return 0;
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		*code = *code << 6 | (p[i] & 0x3fU);
+	}
+	/* overlong; a surrogate; no code point */
+	if (*code < least[n] || (*code >= 0xd800 && *code <= 0xdfff) ||
+	    *code > 0x10ffff)
+		return 0;
+	return n;
+}
 
 /*
  * The length (bytes) of the character at s, which ends with a NUL, if it has
@@ -13,34 +43,13 @@
  * 0 too.
  */
 static inline size_t
-utf8_length(const char *text)
+utf8_length(const char *s)
 {
-	const unsigned char *s = (const unsigned char *)text;
-	unsigned char low = 0x80, high = 0xbf;
-	size_t n, i;
+	uint32_t code;
+	/* A NUL ends a character that is cut. */
+	const size_t n = (*s & 0x80) != 0 ? utf8_read(s, 4, &code) : 0;
 
-	if (s[0] >= 0xc2 && s[0] <= 0xdf)
-		n = 2;
-	else if (s[0] >= 0xe0 && s[0] <= 0xef)
-		n = 3;
-	else if (s[0] >= 0xf0 && s[0] <= 0xf4)
-		n = 4;
-	else
-		return 0;
-	if (s[0] == 0xc2 || s[0] == 0xe0) /* C1 controls; overlong */
-		low = 0xa0;
-	else if (s[0] == 0xed) /* surrogates */
-		high = 0x9f;
-	else if (s[0] == 0xf0) /* overlong */
-		low = 0x90;
-	else if (s[0] == 0xf4) /* above U+10FFFF */
-		high = 0x8f;
-	if (s[1] < low || s[1] > high)
-		return 0;
-	for (i = 2; i < n; i++)
-		if (s[i] < 0x80 || s[i] > 0xbf)
-			return 0;
-	return n;
+	return n > 0 && code >= 0xa0 ? n : 0;
 }
 
 #endif

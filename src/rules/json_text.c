@@ -16,6 +16,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "utf8.h"
+
 #include "json_text.h"
 
 /* --- strings ----------------------------------------------------------- */
@@ -23,37 +25,12 @@
 static const char escapes[] = "\"\\btnfr", escaped[] = "\"\\\b\t\n\f\r";
 static const char hex[] = "0123456789abcdef";
 
-/* RFC 7493, section 2.1: surrogates and noncharacters. */
+/* RFC 7493, section 2.1: surrogates, which utf8_read() refuses, and
+ * noncharacters. */
 static bool
-is_forbidden(uint32_t cp)
+is_noncharacter(uint32_t cp)
 {
-	return (cp >= 0xd800 && cp <= 0xdfff) ||
-	    (cp >= 0xfdd0 && cp <= 0xfdef) || (cp & 0xfffe) == 0xfffe;
-}
-
-/* Returns the length of the UTF-8 sequence at p (RFC 3629) if it is more than
- * one byte and valid, or 0. */
-static size_t
-utf8_sequence(const unsigned char *p, size_t left)
-{
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	uint32_t cp;
-	size_t i, n;
-
-	if (p[0] >= 0xf8 || p[0] < 0xc0)
-		return 0;
-	n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-	if (n > left)
-		return 0;
-	cp = p[0] & (0x7fU >> n);
-	for (i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		cp = cp << 6 | (p[i] & 0x3fU);
-	}
-	if (cp < least[n] || cp > 0x10ffff || is_forbidden(cp))
-		return 0;
-	return n;
+	return (cp >= 0xfdd0 && cp <= 0xfdef) || (cp & 0xfffe) == 0xfffe;
 }
 
 static void
@@ -132,7 +109,7 @@ read_escape(struct json_text *t)
 			return false;
 		cp = 0x10000 + ((cp - 0xd800) << 10) + (low - 0xdc00);
 	}
-	if (is_forbidden(cp))
+	if ((cp >= 0xdc00 && cp <= 0xdfff) || is_noncharacter(cp))
 		return false;
 	put_char(t, cp);
 	return true;
@@ -142,6 +119,7 @@ bool
 json_text_string(struct json_text *t)
 {
 	const unsigned char *run = t->p;
+	uint32_t cp;
 	size_t n;
 
 	assert(t->p < t->end && *t->p == '"');
@@ -160,8 +138,8 @@ json_text_string(struct json_text *t)
 		} else if (*t->p < 0x80) {
 			t->p++;
 		} else {
-			n = utf8_sequence(t->p, (size_t)(t->end - t->p));
-			if (n == 0)
+			n = utf8_read(t->p, (size_t)(t->end - t->p), &cp);
+			if (n == 0 || is_noncharacter(cp))
 				return false;
 			t->p += n;
 		}

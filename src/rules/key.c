@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "conf_value.h"
+#include "utf8.h"
 
 #include "key.h"
 
@@ -129,40 +130,6 @@ parse_bytes(struct input *in)
 	return key_take(in, ':');
 }
 
-/* Whether bytes are UTF-8 (RFC 3629), fed one by one. */
-struct utf8 {
-	int left;     /* continuation bytes that must follow */
-	int min, max; /* of the next byte */
-};
-
-static bool
-utf8_feed(struct utf8 *u, int c)
-{
-	if (u->left > 0) {
-		if (c < u->min || c > u->max)
-			return false;
-		u->left--;
-		u->min = 0x80;
-		u->max = 0xbf;
-		return true;
-	}
-	/* The second byte is restricted after four of the lead bytes: this
-	 * excludes overlong forms, surrogates, and what is above U+10FFFF. */
-	u->min = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
-	u->max = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
-	if (c < 0x80)
-		u->left = 0;
-	else if (c >= 0xc2 && c <= 0xdf)
-		u->left = 1;
-	else if (c >= 0xe0 && c <= 0xef)
-		u->left = 2;
-	else if (c >= 0xf0 && c <= 0xf4)
-		u->left = 3;
-	else
-		return false;
-	return true;
-}
-
 static int
 key_hex_value(int c)
 {
@@ -175,15 +142,17 @@ key_hex_value(int c)
 static bool
 parse_display(struct input *in)
 {
-	struct utf8 u = { 0, 0, 0 };
+	unsigned char text[4]; /* the begin of a character */
 	int c, high, low;
+	uint32_t code;
+	size_t n = 0;
 
 	if (!key_take(in, '%') || !key_take(in, '"'))
 		return false;
 	while (in->p < in->end) {
 		c = (unsigned char)*in->p++;
 		if (c == '"')
-			return u.left == 0;
+			return n == 0;
 		if (c < 0x20 || c > 0x7e)
 			return false;
 		if (c == '%') {
@@ -195,8 +164,11 @@ parse_display(struct input *in)
 				return false;
 			c = high << 4 | low;
 		}
-		if (!utf8_feed(&u, c))
+		if (n == sizeof(text))
 			return false;
+		text[n++] = (unsigned char)c;
+		if (utf8_read(text, n, &code) == n)
+			n = 0;
 	}
 	return false;
 }
@@ -330,21 +302,18 @@ key_check_length(const struct conf_route *route, size_t len)
 enum key_verdict
 key_check_text(const char *s, size_t len)
 {
-	struct utf8 u = { 0, 0, 0 };
-	unsigned char c, last = 0;
-	size_t i;
+	uint32_t code;
+	size_t n;
 
 	if (len == 0)
 		return KEY_EMPTY;
-	for (i = 0; i < len; i++) {
-		c = (unsigned char)s[i];
-		/* C0, DEL, and C1: U+0080 to U+009F are C2 80 to C2 9F. */
-		if (c < 0x20 || c == 0x7f || !utf8_feed(&u, c) ||
-		    (last == 0xc2 && c < 0xa0))
+	for (; len > 0; s += n, len -= n) {
+		n = utf8_read(s, len, &code);
+		/* C0, DEL and C1 */
+		if (n == 0 || code < 0x20 || (code >= 0x7f && code < 0xa0))
 			return KEY_NOT_TEXT;
-		last = c;
 	}
-	return u.left == 0 ? KEY_OK : KEY_NOT_TEXT;
+	return KEY_OK;
 }
 
 enum key_verdict
