@@ -82,74 +82,13 @@ pair(const char *s, struct pair *pair)
 	return end;
 }
 
-/* Takes a preference off the front; returns its end, or NULL. */
-static const char *
-preference(const char *s, struct pair *name)
-{
-	struct pair parameter;
-
-	if ((s = pair(s, name)) == NULL)
-		return NULL;
-	while (*(s = skip_blanks(s)) == ';') {
-		s = skip_blanks(s + 1);
-		if (*s == '\0' || *s == ',' || *s == ';')
-			continue;
-		if ((s = pair(s, &parameter)) == NULL)
-			return NULL;
-	}
-	return *s == '\0' || *s == ',' ? s : NULL;
-}
-
 static bool
 prefer_is_word(const char *s, size_t n, const char *word)
 {
 	return n == strlen(word) && strncasecmp(s, word, n) == 0;
 }
 
-enum verdict { SILENT, ASKS, DECLINES };
-
-/* Judges one field.  No value, or an empty one, asks; another declines. */
-static enum verdict
-prefer_judge(const char *s)
-{
-	enum verdict verdict = SILENT;
-	struct pair p;
-
-	for (;;) {
-		/* RFC 9110, section 5.6.1.2: empty elements mean nothing. */
-		s += strspn(s, BLANKS ",");
-		if (*s == '\0')
-			return verdict;
-		if ((s = preference(s, &p)) == NULL)
-			return SILENT;
-		if (verdict != SILENT ||
-		    !prefer_is_word(p.name, p.name_len, "respond-async"))
-			continue;
-		verdict = p.value == NULL ||
-			prefer_is_word(p.value, p.value_len, "\"\"")
-		    ? ASKS
-		    : DECLINES;
-	}
-}
-
-bool
-prefer_respond_async(const struct request *request)
-{
-	enum verdict verdict = SILENT;
-
-	/* Some web servers pass each line of a repeated field as a
-	 * parameter. */
-	for (size_t i = 0; i < request->nparams && verdict == SILENT; i++)
-		if (strcmp(request->params[i].name, "HTTP_PREFER") == 0)
-			verdict = prefer_judge(request->params[i].value);
-	return verdict == ASKS;
-}
-
-/* --- Accept ------------------------------------------------------------- */
-
-#define WEIGHT_MAX 1000
-
-/* One element of the field. */
+/* What the parameters of an element say. */
 struct range {
 	const char *type, *subtype; /* in the field, not terminated */
 	size_t type_len, subtype_len;
@@ -158,12 +97,7 @@ struct range {
 	unsigned weight;
 };
 
-/* A media type that we can send, and the weight that the client gives it. */
-struct offer {
-	const char *type, *subtype;
-	unsigned precision; /* of the range that gave the weight; 0: none */
-	unsigned weight;
-};
+#define WEIGHT_MAX 1000
 
 /* qvalue: RFC 9110, section 12.4.2.  False: it is none. */
 static bool
@@ -184,28 +118,97 @@ parse_weight(const char *s, size_t n, unsigned *weight)
 	return *weight <= WEIGHT_MAX;
 }
 
-/* Takes a parameter, which has no blanks.  Returns its end, or NULL. */
-static const char *
-parameter(const char *s, struct range *range)
+/* Whether it may stand in a range: with a value, and without blanks. */
+static bool
+parameter(const struct pair *p, struct range *range)
 {
-	const char *end;
-	struct pair p;
-
-	end = pair(s, &p);
-	if (end == NULL || p.value != p.name + p.name_len + 1)
-		return NULL;
-	if (prefer_is_word(s, p.name_len, "q"))
-		return parse_weight(p.value, p.value_len, &range->weight)
-		    ? end
-		    : NULL;
-	if (prefer_is_word(s, p.name_len, "charset") &&
-	    (prefer_is_word(p.value, p.value_len, "utf-8") ||
-		prefer_is_word(p.value, p.value_len, "\"utf-8\"")))
+	if (p->value != p->name + p->name_len + 1)
+		return false;
+	if (prefer_is_word(p->name, p->name_len, "q"))
+		return parse_weight(p->value, p->value_len, &range->weight);
+	if (prefer_is_word(p->name, p->name_len, "charset") &&
+	    (prefer_is_word(p->value, p->value_len, "utf-8") ||
+		prefer_is_word(p->value, p->value_len, "\"utf-8\"")))
 		range->charset = true;
 	else
 		range->other = true;
-	return end;
+	return true;
 }
+
+/* Takes all parameters of an element off the front, which end it; range: NULL
+ * if they mean nothing.  Returns their end, or NULL. */
+static const char *
+parameters(const char *s, struct range *range)
+{
+	struct pair p;
+
+	while (*(s = skip_blanks(s)) == ';') {
+		s = skip_blanks(s + 1);
+		if (*s == '\0' || *s == ',' || *s == ';')
+			continue;
+		if ((s = pair(s, &p)) == NULL ||
+		    (range != NULL && !parameter(&p, range)))
+			return NULL;
+	}
+	return *s == '\0' || *s == ',' ? s : NULL;
+}
+
+/* Skips to the next element of a list.  RFC 9110, section 5.6.1.2: empty ones
+ * mean nothing.  False: there is none. */
+static bool
+next_element(const char **s)
+{
+	*s += strspn(*s, BLANKS ",");
+	return **s != '\0';
+}
+
+/* --- Prefer ------------------------------------------------------------- */
+
+enum verdict { SILENT, ASKS, DECLINES };
+
+/* Judges one field.  No value, or an empty one, asks; another declines. */
+static enum verdict
+prefer_judge(const char *s)
+{
+	enum verdict verdict = SILENT;
+	struct pair p;
+
+	while (next_element(&s)) {
+		if ((s = pair(s, &p)) == NULL ||
+		    (s = parameters(s, NULL)) == NULL)
+			return SILENT;
+		if (verdict != SILENT ||
+		    !prefer_is_word(p.name, p.name_len, "respond-async"))
+			continue;
+		verdict = p.value == NULL ||
+			prefer_is_word(p.value, p.value_len, "\"\"")
+		    ? ASKS
+		    : DECLINES;
+	}
+	return verdict;
+}
+
+bool
+prefer_respond_async(const struct request *request)
+{
+	enum verdict verdict = SILENT;
+
+	/* Some web servers pass each line of a repeated field as a
+	 * parameter. */
+	for (size_t i = 0; i < request->nparams && verdict == SILENT; i++)
+		if (strcmp(request->params[i].name, "HTTP_PREFER") == 0)
+			verdict = prefer_judge(request->params[i].value);
+	return verdict == ASKS;
+}
+
+/* --- Accept ------------------------------------------------------------- */
+
+/* A media type that we can send, and the weight that the client gives it. */
+struct offer {
+	const char *type, *subtype;
+	unsigned precision; /* of the range that gave the weight; 0: none */
+	unsigned weight;
+};
 
 /* Takes an element off the front; returns its end, or NULL. */
 static const char *
@@ -225,14 +228,7 @@ media_range(const char *s, struct range *range)
 	    (prefer_is_word(range->type, range->type_len, "*") &&
 		!prefer_is_word(range->subtype, range->subtype_len, "*")))
 		return NULL;
-	while (*(s = skip_blanks(s)) == ';') {
-		s = skip_blanks(s + 1);
-		if (*s == '\0' || *s == ',' || *s == ';')
-			continue;
-		if ((s = parameter(s, range)) == NULL)
-			return NULL;
-	}
-	return *s == '\0' || *s == ',' ? s : NULL;
+	return parameters(s, range);
 }
 
 /* The most precise range decides; of several the first. */
@@ -270,15 +266,13 @@ accept(const char *s, struct offer offers[OFFERS])
 {
 	struct range range;
 
-	for (;;) {
-		s += strspn(s, BLANKS ",");
-		if (*s == '\0')
-			return true;
+	while (next_element(&s)) {
 		if ((s = media_range(s, &range)) == NULL)
 			return false;
 		for (size_t i = 0; i < OFFERS; i++)
 			weigh(&offers[i], &range);
 	}
+	return true;
 }
 
 bool
@@ -312,28 +306,6 @@ language_range(const char *s)
 		n = strspn(s, letters);
 	}
 	return n > 0 && n <= 8 ? s + n : NULL;
-}
-
-/* Takes an element off the front; returns its end, or NULL. */
-static const char *
-language(const char *s, size_t *length, unsigned *weight)
-{
-	const char *end = language_range(s);
-	struct range range = { .weight = WEIGHT_MAX };
-
-	if (end == NULL)
-		return NULL;
-	*length = (size_t)(end - s);
-	s = skip_blanks(end);
-	if (*s == ';') {
-		s = skip_blanks(s + 1);
-		if ((*s != 'q' && *s != 'Q') ||
-		    (s = parameter(s, &range)) == NULL)
-			return NULL;
-		s = skip_blanks(s);
-	}
-	*weight = range.weight;
-	return *s == '\0' || *s == ',' ? s : NULL;
 }
 
 static bool
@@ -405,19 +377,23 @@ add_languages(struct prefer_languages *languages, const char *tag, size_t n,
 static bool
 accept_languages(const char *s, struct prefer_languages *languages)
 {
-	const char *end;
-	unsigned weight;
+	struct range range;
+	const char *tag;
 	size_t n;
 
-	for (;; s = end) {
-		s += strspn(s, BLANKS ",");
-		if (*s == '\0')
-			return true;
-		if ((end = language(s, &n, &weight)) == NULL)
+	while (next_element(&s)) {
+		tag = s;
+		if ((s = language_range(tag)) == NULL)
 			return false;
-		if (*s != '*' && weight > 0)
-			add_languages(languages, s, n, weight);
+		n = (size_t)(s - tag);
+		range = (struct range){ .weight = WEIGHT_MAX };
+		if ((s = parameters(s, &range)) == NULL || range.other ||
+		    range.charset)
+			return false;
+		if (*tag != '*' && range.weight > 0)
+			add_languages(languages, tag, n, range.weight);
 	}
+	return true;
 }
 
 void
