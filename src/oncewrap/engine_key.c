@@ -95,26 +95,6 @@ engine_drop_json(struct job *job)
 
 /* --- the key -------------------------------------------------------------- */
 
-/* The usual case: one header field. */
-static void
-key_read_header(struct job *job, const struct conf_source *source)
-{
-	job->source = source;
-	switch (request_count(job->rq, source->variable)) {
-	case 0:
-		job->verdict = KEY_ABSENT;
-		break;
-	case 1:
-		job->verdict =
-		    key_parse(request_param(job->rq, source->variable),
-			job->rule, &job->key);
-		break;
-	default:
-		job->verdict = KEY_LIST;
-		break;
-	}
-}
-
 static enum rc
 search_form(struct job *job, struct key_search *search)
 {
@@ -167,17 +147,11 @@ search(struct job *job, struct key_search *search)
 enum rc
 engine_find_key(struct job *job)
 {
-	const struct conf_key_from *from = &job->rule->key_from;
 	struct key_search found;
 
 	if (job->searched)
 		return job->search_rc;
 	job->searched = true;
-	if (from->n == 1 && from->item[0].n == 1 &&
-	    from->item[0].part[0].kind == CONF_FROM_HEADER) {
-		key_read_header(job, &from->item[0].part[0]);
-		return RC_OK;
-	}
 	job->search_rc = search(job, &found);
 	key_search_free(&found);
 	return job->search_rc;

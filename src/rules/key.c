@@ -316,21 +316,6 @@ key_check_text(const char *s, size_t len)
 	return KEY_OK;
 }
 
-enum key_verdict
-key_parse(const char *value, const struct conf_route *route, struct key *out)
-{
-	enum key_verdict verdict;
-
-	verdict = key_read(value, route->key_syntax, out);
-	if (verdict == KEY_OK)
-		verdict = key_check_length(route, out->len);
-	if (verdict != KEY_OK) {
-		out->len = 0;
-		out->text[0] = '\0';
-	}
-	return verdict;
-}
-
 const char *
 key_verdict_text(enum key_verdict verdict)
 {

@@ -43,11 +43,8 @@ struct key {
 	size_t len;
 };
 
-/* On any verdict but KEY_OK, *out is empty. */
-enum key_verdict
-key_parse(const char *value, const struct conf_route *route, struct key *out);
-
-/* The same of any length from 1 to LIMIT_KEY. */
+/* Reads a key of any length from 1 to LIMIT_KEY.  On any verdict but KEY_OK,
+ * *out is empty. */
 enum key_verdict
 key_read(const char *value, enum conf_key_syntax syntax, struct key *out);
 
@@ -57,7 +54,7 @@ key_read(const char *value, enum conf_key_syntax syntax, struct key *out);
  */
 enum key_verdict key_check_text(const char *s, size_t len);
 
-/* Checks the length of a key. */
+/* Checks the length of a key as the route has it. */
 enum key_verdict key_check_length(const struct conf_route *route, size_t len);
 
 /* A sentence for the problem's detail; static storage. */

@@ -210,8 +210,10 @@ search_read_head(
 		case CONF_FROM_QUERY:
 			query = true;
 			break;
-		case CONF_FROM_FORM:
 		case CONF_FROM_JSON:
+			s->may_be_json = may_be_json(rq);
+			break;
+		case CONF_FROM_FORM:
 			break;
 		}
 	}
@@ -246,7 +248,6 @@ key_search_init(struct key_search *s, const struct conf_key_from *from,
 	if ((rc = search_read_head(s, syntax, rq)) != RC_OK)
 		return rc;
 	s->kind = rq->body_len > 0 ? form_kind_of(type) : FORM_NONE;
-	s->may_be_json = may_be_json(rq);
 	form_init(&s->form, s->kind, type);
 	return RC_OK;
 }

@@ -20,19 +20,19 @@
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
 static void
-check_key(const struct key *key, const struct conf_route *route)
+check_key(const struct key *key)
 {
 	size_t i;
 
-	assert(key->len >= route->key_min_length);
-	assert(key->len <= route->key_max_length && key->len <= LIMIT_KEY);
+	assert(key->len >= 1);
+	assert(key->len <= LIMIT_KEY);
 	assert(key->text[key->len] == '\0');
 	for (i = 0; i < key->len; i++)
 		assert(key->text[i] >= 0x20 && key->text[i] <= 0x7e);
 }
 
 static void
-check_as_string(const struct key *key, struct conf_route route)
+check_as_string(const struct key *key)
 {
 	struct key again;
 	struct buf text;
@@ -46,21 +46,20 @@ check_as_string(const struct key *key, struct conf_route route)
 		assert(buf_addc(&text, key->text[i]) == RC_OK);
 	}
 	assert(buf_addc(&text, '"') == RC_OK);
-	route.key_syntax = CONF_SYNTAX_STRING;
-	assert(key_parse(text.data, &route, &again) == KEY_OK);
+	assert(key_read(text.data, CONF_SYNTAX_STRING, &again) == KEY_OK);
 	assert(strcmp(again.text, key->text) == 0);
 	buf_free(&text);
 }
 
 static void
-check_joined(const char *value, const struct conf_route *route)
+check_joined(const char *value)
 {
 	struct key key;
 	struct buf text;
 
 	buf_init(&text, 2 * strlen(value) + 2);
 	assert(buf_addf(&text, "%s, %s", value, value) == RC_OK);
-	assert(key_parse(text.data, route, &key) == KEY_LIST);
+	assert(key_read(text.data, CONF_SYNTAX_ANY, &key) == KEY_LIST);
 	assert(key.len == 0);
 	buf_free(&text);
 }
@@ -68,11 +67,6 @@ check_joined(const char *value, const struct conf_route *route)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct conf_route route = {
-		.key_syntax = CONF_SYNTAX_ANY,
-		.key_min_length = 1,
-		.key_max_length = 255,
-	};
 	char *value = malloc(size + 1);
 	struct key any, string;
 	enum key_verdict v;
@@ -83,18 +77,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(value, data, size);
 	value[size] = '\0';
 
-	v = key_parse(value, &route, &any);
+	v = key_read(value, CONF_SYNTAX_ANY, &any);
 	assert(*key_verdict_text(v) != '\0');
 	if (v == KEY_OK) {
-		check_key(&any, &route);
-		check_as_string(&any, route);
-		check_joined(value, &route);
+		check_key(&any);
+		check_as_string(&any);
+		check_joined(value);
 	} else {
 		assert(any.len == 0 && any.text[0] == '\0');
 	}
 
-	route.key_syntax = CONF_SYNTAX_STRING;
-	if (key_parse(value, &route, &string) == KEY_OK)
+	if (key_read(value, CONF_SYNTAX_STRING, &string) == KEY_OK)
 		assert(v == KEY_OK && strcmp(any.text, string.text) == 0);
 	free(value);
 	return 0;

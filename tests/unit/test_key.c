@@ -188,6 +188,15 @@ static const struct conf_route route_string = {
 	.key_max_length = 255,
 };
 
+/* As a route has it. */
+static enum key_verdict
+key_parse(const char *value, const struct conf_route *route, struct key *out)
+{
+	enum key_verdict verdict = key_read(value, route->key_syntax, out);
+
+	return verdict == KEY_OK ? key_check_length(route, out->len) : verdict;
+}
+
 static void
 check(const char *name, const char *value, const struct conf_route *route,
     enum key_verdict expected, const char *text)
