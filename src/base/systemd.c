@@ -5,7 +5,6 @@
  */
 #include "config.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,35 +15,22 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "ascii.h"
 #include "systemd.h"
 
 #define MESSAGE_MAX 1024
-
-/* Reads a decimal number without a sign, which is all of the text; -1: it is
- * none. */
-static long
-systemd_number(const char *text)
-{
-	char *end;
-	long n;
-
-	if (*text < '0' || *text > '9')
-		return -1;
-	errno = 0;
-	n = strtol(text, &end, 10);
-	return errno == 0 && *end == '\0' ? n : -1;
-}
 
 int
 systemd_descriptors(void)
 {
 	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
-	long n = 0;
+	int64_t other, n = 0;
 
 	/* If LISTEN_PID is another process, the variables were inherited by
 	 * mistake. */
-	if (pid != NULL && fds != NULL && systemd_number(pid) == (long)getpid())
-		n = systemd_number(fds);
+	if (pid != NULL && fds != NULL && ascii_number(pid, &other) &&
+	    other == getpid() && !ascii_number(fds, &n))
+		n = -1;
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_FDNAMES");

@@ -4,32 +4,27 @@
  */
 #include "config.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <linux/capability.h>
 
+#include "ascii.h"
 #include "user.h"
 
 bool
 user_id(const char *text, id_t *id)
 {
-	unsigned long n;
-	char *end;
+	int64_t n;
+	const bool good = ascii_number(text, &n) && n < UINT_MAX;
 
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	*id = (id_t)n;
-	return errno == 0 && *end == '\0' && n < UINT_MAX;
+	*id = good ? (id_t)n : 0;
+	return good;
 }
 
 static bool

@@ -7,6 +7,8 @@
  */
 #include "config.h"
 
+#include <sys/param.h>
+
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -405,12 +407,6 @@ fold(char c)
 	return c == '-' ? '_' : c;
 }
 
-static size_t
-lesser_of(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 size_t
 conf_value_distance(const char *a, const char *b)
 {
@@ -429,11 +425,11 @@ conf_value_distance(const char *a, const char *b)
 		for (size_t j = 1; j <= nb; j++) {
 			const char x = fold(a[i - 1]), y = fold(b[j - 1]);
 
-			now[j] = lesser_of(lesser_of(old[j], now[j - 1]) + 1,
-			    old[j - 1] + (x != y));
+			now[j] = MIN(
+			    MIN(old[j], now[j - 1]) + 1, old[j - 1] + (x != y));
 			if (i > 1 && j > 1 && x == fold(b[j - 2]) &&
 			    y == fold(a[i - 2]))
-				now[j] = lesser_of(now[j], older[j - 2] + 1);
+				now[j] = MIN(now[j], older[j - 2] + 1);
 		}
 	}
 	return row[na % 3][nb];

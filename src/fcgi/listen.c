@@ -23,6 +23,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "ascii.h"
 #include "systemd.h"
 #include "user.h"
 
@@ -326,19 +327,6 @@ open_tcp(const struct conf *conf, const char *where, struct conf_error *err)
 	return fd;
 }
 
-/* Reads a small number, which is all of the text. */
-static bool
-listen_number(const char *text, long max, long *out)
-{
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*out = strtol(text, &end, 10);
-	return errno == 0 && *end == '\0' && *out <= max;
-}
-
 static int
 open_fd(
     const struct conf *conf, int fd, const char *name, struct conf_error *err)
@@ -397,7 +385,7 @@ open_any(const struct conf *conf, char **path, struct conf_error *err)
 {
 	const char *name = conf->socket;
 	int fds = systemd_descriptors();
-	long n = -1;
+	int64_t n = -1;
 
 	if (name == NULL && fds != 0)
 		return open_systemd(conf, fds, err);
@@ -410,7 +398,7 @@ open_any(const struct conf *conf, char **path, struct conf_error *err)
 		    "with one as descriptor 0");
 	}
 	if (strncmp(name, "fd:", 3) == 0 &&
-	    !listen_number(name + 3, INT32_MAX, &n))
+	    (!ascii_number(name + 3, &n) || n > INT32_MAX))
 		n = -1;
 	close_others(fds, n);
 	if (n != -1)

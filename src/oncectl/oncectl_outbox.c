@@ -7,12 +7,12 @@
 #include "config.h"
 
 #include <err.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "ascii.h"
 #include "oncectl.h"
 
 /* --- one effect --------------------------------------------------------- */
@@ -193,17 +193,6 @@ outbox_change(struct oncectl *ctl, int64_t id, bool drop)
 
 /* --- the command line --------------------------------------------------- */
 
-static bool
-parse_id(const char *text, int64_t *id)
-{
-	char *end;
-
-	errno = 0;
-	*id = strtoll(text, &end, 10);
-	return errno == 0 && text[0] >= '0' && text[0] <= '9' && *end == '\0' &&
-	    *id > 0;
-}
-
 static int
 outbox_ls(struct oncectl *ctl)
 {
@@ -243,7 +232,7 @@ oncectl_outbox(struct oncectl *ctl)
 		warnx("outbox %s: takes no such option", verb);
 		return ONCECTL_USAGE;
 	}
-	if (ctl->nargs != 2 || !parse_id(ctl->arg[1], &id)) {
+	if (ctl->nargs != 2 || !ascii_number(ctl->arg[1], &id) || id == 0) {
 		warnx("outbox %s: needs the ID of an effect, as \"outbox ls\" "
 		      "shows it",
 		    verb);

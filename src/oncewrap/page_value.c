@@ -14,6 +14,7 @@
 
 #include <openssl/crypto.h>
 
+#include "ascii.h"
 #include "body.h"
 #include "date.h"
 #include "digest.h"
@@ -127,14 +128,11 @@ int64_t
 page_form_number(
     const struct request *rq, page_form_read *read, const char *name)
 {
-	char text[32], *end;
-	long long n;
+	char text[32];
+	int64_t n;
 
-	if (page_form_text(rq, read, name, text, sizeof(text)) != RC_OK)
-		return 0;
-	errno = 0;
-	n = strtoll(text, &end, 10);
-	return errno == 0 && text[0] >= '0' && text[0] <= '9' && *end == '\0'
+	return page_form_text(rq, read, name, text, sizeof(text)) == RC_OK &&
+		ascii_number(text, &n)
 	    ? n
 	    : 0;
 }

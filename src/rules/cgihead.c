@@ -33,6 +33,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ascii.h"
 #include "cgihead_text.h"
 
 #include "cgihead.h"
@@ -68,7 +69,7 @@ cgihead_read_status(
 		return 0;
 	reason->p = v.p + 3;
 	reason->n = v.n - 3;
-	if (reason->n > 0 && cgihead_text_is_digit(reason->p[0]))
+	if (reason->n > 0 && ascii_is_digit(reason->p[0]))
 		return 0;
 	if (reason->n > 0 && reason->p[0] != ' ')
 		mended(ps, CGIHEAD_MENDED_STATUS);
@@ -116,7 +117,7 @@ take_status_line(struct parse *ps, struct cgihead_text line)
 	if (!cgihead_text_is_value(line))
 		return CGIHEAD_MALFORMED;
 	if (line.n < n + 2 || memcmp(line.p, version, n) != 0 ||
-	    !cgihead_text_is_digit(line.p[n]) || line.p[n + 1] != ' ')
+	    !ascii_is_digit(line.p[n]) || line.p[n + 1] != ' ')
 		return CGIHEAD_STATUS;
 	line.p += n + 2;
 	line.n -= n + 2;
@@ -170,7 +171,7 @@ take_content_length(struct parse *ps, struct cgihead_text v)
 	if (v.n == 0)
 		return CGIHEAD_LENGTH;
 	for (size_t i = 0; i < v.n; i++) {
-		if (!cgihead_text_is_digit(v.p[i]) || n > (INT64_MAX - 9) / 10)
+		if (!ascii_is_digit(v.p[i]) || n > (INT64_MAX - 9) / 10)
 			return CGIHEAD_LENGTH;
 		n = n * 10 + (v.p[i] - '0');
 	}

@@ -6,33 +6,16 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ascii.h"
+#include "conf_value.h"
+
 #include "cgihead_text.h"
-
-static bool
-text_is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-bool
-cgihead_text_is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool
-is_token_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	    cgihead_text_is_digit(c) ||
-	    (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
-}
 
 bool
 cgihead_text_is_token(struct cgihead_text t)
 {
 	for (size_t i = 0; i < t.n; i++)
-		if (!is_token_char(t.p[i]))
+		if (t.p[i] == '\0' || strchr(CONF_TOKEN, t.p[i]) == NULL)
 			return false;
 	return t.n > 0;
 }
@@ -58,7 +41,7 @@ cgihead_text_is(struct cgihead_text t, const char *word)
 struct cgihead_text
 cgihead_text_trim_end(struct cgihead_text t)
 {
-	while (t.n > 0 && text_is_blank(t.p[t.n - 1]))
+	while (t.n > 0 && ascii_is_blank(t.p[t.n - 1]))
 		t.n--;
 	return t;
 }
@@ -66,7 +49,7 @@ cgihead_text_trim_end(struct cgihead_text t)
 struct cgihead_text
 cgihead_text_trim(struct cgihead_text t)
 {
-	while (t.n > 0 && text_is_blank(t.p[0]))
+	while (t.n > 0 && ascii_is_blank(t.p[0]))
 		t.p++, t.n--;
 	return cgihead_text_trim_end(t);
 }
@@ -110,7 +93,7 @@ cgihead_text_status(struct cgihead_text t)
 	if (t.n < 3)
 		return 0;
 	for (size_t i = 0; i < 3; i++) {
-		if (!cgihead_text_is_digit(t.p[i]))
+		if (!ascii_is_digit(t.p[i]))
 			return 0;
 		status = status * 10 + (t.p[i] - '0');
 	}
@@ -134,11 +117,11 @@ cgihead_text_unfold(
 	struct cgihead_text more;
 	enum rc rc;
 
-	if (rest->n == 0 || !text_is_blank(rest->p[0]))
+	if (rest->n == 0 || !ascii_is_blank(rest->p[0]))
 		return RC_OK;
 	buf_clear(joined);
 	rc = join(joined, cgihead_text_trim_end(*line));
-	while (rc == RC_OK && rest->n > 0 && text_is_blank(rest->p[0]) &&
+	while (rc == RC_OK && rest->n > 0 && ascii_is_blank(rest->p[0]) &&
 	    cgihead_text_line(rest, &more))
 		rc = join(joined, cgihead_text_trim(more));
 	line->p = joined->data;

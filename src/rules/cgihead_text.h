@@ -16,8 +16,6 @@ struct cgihead_text {
 	size_t n;
 };
 
-bool cgihead_text_is_digit(char c);
-
 /* A token: RFC 9110, section 5.6.2. */
 bool cgihead_text_is_token(struct cgihead_text t);
 

@@ -16,6 +16,8 @@
  */
 #include "config.h"
 
+#include <sys/param.h>
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -362,12 +364,6 @@ end_record(struct fcgi *f)
 	return FCGI_EV_MORE;
 }
 
-static size_t
-smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 enum fcgi_event
 fcgi_feed(struct fcgi *f, const void *data, size_t len, size_t *used)
 {
@@ -382,7 +378,7 @@ fcgi_feed(struct fcgi *f, const void *data, size_t len, size_t *used)
 	do {
 		event = FCGI_EV_MORE;
 		if (f->header_len < sizeof(f->header)) {
-			n = smaller(sizeof(f->header) - f->header_len,
+			n = MIN(sizeof(f->header) - f->header_len,
 			    (size_t)(end - p));
 			if (n == 0)
 				break;
@@ -393,14 +389,14 @@ fcgi_feed(struct fcgi *f, const void *data, size_t len, size_t *used)
 				break;
 			event = begin_record(f);
 		} else if (f->content_left > 0) {
-			n = smaller(f->content_left, (size_t)(end - p));
+			n = MIN(f->content_left, (size_t)(end - p));
 			if (n == 0)
 				break;
 			f->content_left -= n;
 			event = content(f, p, n);
 			p += n;
 		} else if (f->padding_left > 0) {
-			n = smaller(f->padding_left, (size_t)(end - p));
+			n = MIN(f->padding_left, (size_t)(end - p));
 			if (n == 0)
 				break;
 			f->padding_left -= n;

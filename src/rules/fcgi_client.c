@@ -6,6 +6,8 @@
  */
 #include "config.h"
 
+#include <sys/param.h>
+
 #include <assert.h>
 #include <string.h>
 
@@ -193,12 +195,6 @@ add_content(struct fcgi_client *c, const unsigned char *p, size_t n)
 					 : FCGI_CLIENT_STDERR;
 }
 
-static size_t
-lesser(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 enum fcgi_client_event
 fcgi_client_feed(
     struct fcgi_client *c, const void *data, size_t len, size_t *used)
@@ -210,18 +206,18 @@ fcgi_client_feed(
 	assert(!c->over);
 	while (event == FCGI_CLIENT_MORE && p < end) {
 		if (c->header_len < sizeof(c->header)) {
-			n = lesser(sizeof(c->header) - c->header_len,
+			n = MIN(sizeof(c->header) - c->header_len,
 			    (size_t)(end - p));
 			memcpy(c->header + c->header_len, p, n);
 			c->header_len += n;
 			if (c->header_len == sizeof(c->header))
 				event = begin_answer(c);
 		} else if (c->content_left > 0) {
-			n = lesser(c->content_left, (size_t)(end - p));
+			n = MIN(c->content_left, (size_t)(end - p));
 			c->content_left -= n;
 			event = add_content(c, p, n);
 		} else {
-			n = lesser(c->padding_left, (size_t)(end - p));
+			n = MIN(c->padding_left, (size_t)(end - p));
 			c->padding_left -= n;
 		}
 		p += n;

@@ -21,16 +21,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ascii.h"
 #include "cginame.h"
 #include "conf_value.h"
 #include "limit.h"
 #include "fingerprint.h"
-
-static char
-spec_lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
 
 /* --- the spec: written -------------------------------------------------- */
 
@@ -54,7 +49,7 @@ spec_add_line(struct buf *out, char kind, const char *text, bool fold)
 	if (*text == '\0' || strchr(text, '\n') != NULL)
 		return RC_INVALID;
 	for (; rc == RC_OK && *text != '\0'; text++)
-		rc = buf_addc(out, fold ? spec_lower(*text) : *text);
+		rc = buf_addc(out, fold ? ascii_lower(*text) : *text);
 	return rc == RC_OK ? buf_addc(out, '\n') : rc;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ascii.h"
 #include "limit.h"
 #include "media.h"
 #include "form.h"
@@ -99,15 +100,6 @@ form_has_name(const struct form *f, const char *name)
 	    memcmp(f->name.data, name, f->name.len) == 0;
 }
 
-static int
-form_hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 size_t
 form_decode(char *s, size_t n)
 {
@@ -115,10 +107,10 @@ form_decode(char *s, size_t n)
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (s[i] == '%' && n - i > 2 && form_hex_value(s[i + 1]) >= 0 &&
-		    form_hex_value(s[i + 2]) >= 0) {
-			*to++ = (char)(form_hex_value(s[i + 1]) << 4 |
-			    form_hex_value(s[i + 2]));
+		if (s[i] == '%' && n - i > 2 && ascii_hex(s[i + 1]) >= 0 &&
+		    ascii_hex(s[i + 2]) >= 0) {
+			*to++ = (char)(ascii_hex(s[i + 1]) << 4 |
+			    ascii_hex(s[i + 2]));
 			i += 2;
 		} else {
 			*to++ = s[i] == '+' ? ' ' : s[i];

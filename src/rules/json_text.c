@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "ascii.h"
 #include "utf8.h"
 
 #include "json_text.h"
@@ -68,19 +69,13 @@ put_char(struct json_text *t, uint32_t cp)
 static bool
 take_hex4(struct json_text *t, uint32_t *out)
 {
-	const char *p;
-	int c;
+	int digit;
 
 	*out = 0;
 	for (int i = 0; i < 4; i++) {
-		if (t->p == t->end)
+		if (t->p == t->end || (digit = ascii_hex((char)*t->p++)) == -1)
 			return false;
-		c = *t->p++;
-		if (c >= 'A' && c <= 'F')
-			c += 'a' - 'A';
-		if (c == '\0' || (p = strchr(hex, c)) == NULL)
-			return false;
-		*out = *out << 4 | (uint32_t)(p - hex);
+		*out = *out << 4 | (uint32_t)digit;
 	}
 	return true;
 }

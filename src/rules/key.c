@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "ascii.h"
 #include "conf_value.h"
 #include "utf8.h"
 
@@ -56,12 +57,6 @@ take_all(struct input *in, const char *set)
 	while (key_is_one_of(key_peek(in), set))
 		in->p++;
 	return (size_t)(in->p - start);
-}
-
-static bool
-key_is_blank(char c)
-{
-	return c == ' ' || c == '\t';
 }
 
 /* Counts every character, and stores those that fit. */
@@ -220,7 +215,7 @@ parse_parameters(struct input *in)
 static enum key_verdict
 parse_end(struct input *in)
 {
-	while (in->p < in->end && key_is_blank(*in->p))
+	while (in->p < in->end && ascii_is_blank(*in->p))
 		in->p++;
 	if (in->p == in->end)
 		return KEY_OK;
@@ -254,9 +249,9 @@ key_parse_as(const char *value, enum conf_key_syntax syntax, struct key *out)
 	struct input in = { value, value + strlen(value) };
 	enum key_verdict verdict;
 
-	while (in.p < in.end && key_is_blank(*in.p))
+	while (in.p < in.end && ascii_is_blank(*in.p))
 		in.p++;
-	while (in.p < in.end && key_is_blank(in.end[-1]))
+	while (in.p < in.end && ascii_is_blank(in.end[-1]))
 		in.end--;
 	if (in.p == in.end)
 		return KEY_EMPTY;

@@ -6,19 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ascii.h"
+
 #include "media.h"
-
-static bool
-media_is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static char
-media_lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
 
 enum rc
 media_type(const char *value, size_t len, struct buf *out)
@@ -30,12 +20,12 @@ media_type(const char *value, size_t len, struct buf *out)
 		return RC_OK;
 	if ((end = memchr(value, ';', len)) == NULL)
 		end = value + len;
-	while (value < end && media_is_blank(*value))
+	while (value < end && ascii_is_blank(*value))
 		value++;
-	while (value < end && media_is_blank(end[-1]))
+	while (value < end && ascii_is_blank(end[-1]))
 		end--;
 	for (; value < end && rc == RC_OK; value++)
-		rc = buf_addc(out, media_lower(*value));
+		rc = buf_addc(out, ascii_lower(*value));
 	return rc;
 }
 
@@ -52,11 +42,11 @@ media_is(const char *value, const char *type)
 {
 	const size_t n = strlen(type);
 
-	while (media_is_blank(*value))
+	while (ascii_is_blank(*value))
 		value++;
 	if (strncasecmp(value, type, n) != 0)
 		return false;
-	for (value += n; media_is_blank(*value);)
+	for (value += n; ascii_is_blank(*value);)
 		value++;
 	return *value == '\0' || *value == ';';
 }
@@ -94,7 +84,7 @@ media_read_value(const char **p, const char *end, struct buf *out)
 			rc = RC_INVALID;
 		s++;
 	} else {
-		while (s < end && *s != ';' && !media_is_blank(*s) &&
+		while (s < end && *s != ';' && !ascii_is_blank(*s) &&
 		    rc == RC_OK) {
 			if (out != NULL)
 				rc = buf_addc(out, *s);
@@ -116,16 +106,16 @@ media_parameter(
 
 	while (p != NULL && p < end) {
 		p++;
-		while (p < end && media_is_blank(*p))
+		while (p < end && ascii_is_blank(*p))
 			p++;
 		for (start = p; p < end && *p != '=' && *p != ';'; p++)
 			;
 		for (n = (size_t)(p - start);
-		     n > 0 && media_is_blank(start[n - 1]);)
+		     n > 0 && ascii_is_blank(start[n - 1]);)
 			n--;
 		if (p == end || *p == ';')
 			continue;
-		for (p++; p < end && media_is_blank(*p);)
+		for (p++; p < end && ascii_is_blank(*p);)
 			p++;
 		wanted = n == strlen(name) && strncasecmp(start, name, n) == 0;
 		if (wanted && found)

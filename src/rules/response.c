@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "ascii.h"
 #include "cgihead_text.h"
 #include "conf_value.h"
 
@@ -33,12 +34,6 @@ static const char *const hop_by_hop[] = {
 
 /* Replaces the first character of the name of a field that will be removed. */
 #define MARK '\0'
-
-static bool
-response_is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
 
 void
 response_init(struct response *r)
@@ -138,29 +133,16 @@ response_is_block(const char *text, size_t len)
 bool
 response_next(const struct buf *fields, size_t *pos, struct field *out)
 {
-	const char *line, *end, *colon, *value;
+	struct cgihead_text rest, line, name, value;
 
 	assert(*pos <= fields->len);
-	line = fields->data + *pos;
-	end = memchr(line, '\n', fields->len - *pos);
-	if (end == NULL)
+	rest = (struct cgihead_text){ fields->data + *pos, fields->len - *pos };
+	if (!cgihead_text_line(&rest, &line) ||
+	    !cgihead_text_split(line, &name, &value))
 		return false;
-	colon = memchr(line, ':', (size_t)(end - line));
-	if (colon == NULL)
-		return false;
-	*pos = (size_t)(end + 1 - fields->data);
-
-	for (value = colon + 1; value < end && response_is_blank(*value);
-	     value++)
-		;
-	if (end > value && end[-1] == '\r')
-		end--;
-	while (end > value && response_is_blank(end[-1]))
-		end--;
-	out->name = line;
-	out->name_len = (size_t)(colon - line);
-	out->value = value;
-	out->value_len = (size_t)(end - value);
+	*pos = fields->len - rest.n;
+	value = cgihead_text_trim(value);
+	*out = (struct field){ name.p, name.n, value.p, value.n };
 	return true;
 }
 
@@ -215,14 +197,13 @@ is_option(const struct field *connection, const struct field *f)
 	size_t n;
 
 	while (p < end) {
-		for (n = 0;
-		     p + n < end && p[n] != ',' && !response_is_blank(p[n]);
+		for (n = 0; p + n < end && p[n] != ',' && !ascii_is_blank(p[n]);
 		     n++)
 			;
 		if (name_is(f, p, n))
 			return true;
 		p += n;
-		while (p < end && (*p == ',' || response_is_blank(*p)))
+		while (p < end && (*p == ',' || ascii_is_blank(*p)))
 			p++;
 	}
 	return false;
