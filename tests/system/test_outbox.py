@@ -146,7 +146,9 @@ def test_program_gets_its_variables_and_no_others(t):
 
 
 def test_payloads_arrive_as_they_are(t):
-    program = t.sh('cat > "$D/got"; mv "$D/got" "$D/payload.$ONCE_KEY"')
+    # Programs for two keys may run at once.
+    program = t.sh('cat > "$D/got.$ONCE_KEY"; '
+                   'mv "$D/got.$ONCE_KEY" "$D/payload.$ONCE_KEY"')
     once = start(t, section('mail', program), handler=t.py('''
 import shared
 db = shared.connect()
