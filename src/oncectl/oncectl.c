@@ -33,36 +33,15 @@
 /* What an option's value becomes. */
 enum kind { FLAG, TEXT, SPAN, TIME, EMITS, DOCROOTS };
 
-#define AT(member) offsetof(struct oncectl, member)
+#define FILTER(id, name, value, kind, member, help) \
+	{ name, ONCECTL_##id, kind, offsetof(struct oncectl, member) },
 static const struct filter {
 	const char *name;
 	unsigned bit; /* of enum oncectl_option */
 	enum kind kind;
 	size_t offset; /* in struct oncectl */
-} filters[] = {
-	{ "state", ONCECTL_STATE, TEXT, AT(state) },
-	{ "scope", ONCECTL_SCOPE, TEXT, AT(scope) },
-	{ "path", ONCECTL_PATH, TEXT, AT(path) },
-	{ "older", ONCECTL_OLDER, SPAN, AT(older) },
-	{ "downstream", ONCECTL_DOWNSTREAM, TEXT, AT(downstream) },
-	{ "completed", ONCECTL_COMPLETED, FLAG, 0 },
-	{ "not-executed", ONCECTL_NOT_EXECUTED, FLAG, 0 },
-	{ "since", ONCECTL_SINCE, TIME, AT(since) },
-	{ "until", ONCECTL_UNTIL, TIME, AT(until) },
-	{ "peer", ONCECTL_PEER, TEXT, AT(peer) },
-	{ "instance", ONCECTL_INSTANCE, TEXT, AT(instance) },
-	{ "by-scope", ONCECTL_BY_SCOPE, FLAG, 0 },
-	{ "wait", ONCECTL_WAIT, SPAN, AT(wait) },
-	{ "emit", ONCECTL_EMIT, EMITS, AT(emits) },
-	{ "response", ONCECTL_RESPONSE, FLAG, 0 },
-	{ "output", ONCECTL_OUTPUT, FLAG, 0 },
-	{ "docroot", ONCECTL_DOCROOT, DOCROOTS, AT(docroots) },
-	{ "grant", ONCECTL_GRANT, TEXT, AT(grant) },
-	{ "to", ONCECTL_TO, TEXT, AT(to) },
-	{ "yes", ONCECTL_YES, FLAG, 0 },
-};
-#undef AT
-#define NFILTERS (sizeof(filters) / sizeof(filters[0]))
+} filters[] = { ONCECTL_OPTIONS(FILTER) };
+#define NFILTERS ONCECTL_NOPTIONS
 
 /* Long options without a letter have numbers above all letters. */
 enum { OPT_JSON = 256, OPT_FILTER };

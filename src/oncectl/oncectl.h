@@ -21,29 +21,61 @@
 #define ONCECTL_USAGE   2
 #define ONCECTL_AGAIN   75 /* EX_TEMPFAIL: nothing done, may be tried again */
 
-/* Options besides -d, -f and --json, as bits. */
-enum oncectl_option {
-	ONCECTL_STATE = 1,
-	ONCECTL_SCOPE = 2,
-	ONCECTL_PATH = 4,
-	ONCECTL_OLDER = 8,
-	ONCECTL_DOWNSTREAM = 16,
-	ONCECTL_COMPLETED = 32,
-	ONCECTL_NOT_EXECUTED = 64,
-	ONCECTL_SINCE = 128,
-	ONCECTL_BY_SCOPE = 256,
-	ONCECTL_WAIT = 512,
-	ONCECTL_EMIT = 1024,
-	ONCECTL_RESPONSE = 2048,
-	ONCECTL_YES = 4096,
-	ONCECTL_DOCROOT = 8192,
-	ONCECTL_OUTPUT = 16384,
-	ONCECTL_GRANT = 32768,
-	ONCECTL_TO = 65536,
-	ONCECTL_UNTIL = 131072,
-	ONCECTL_PEER = 262144,
-	ONCECTL_INSTANCE = 524288
-};
+/*
+ * Options besides -d, -f and --json:
+ *	X(ID, name, value, what the value becomes, member of struct oncectl,
+ *	    help in lines of at most 56 characters)
+ */
+/* clang-format off */
+#define ONCECTL_OPTIONS(X) \
+	X(STATE, "state", "S", TEXT, state, "in that state") \
+	X(SCOPE, "scope", "S", TEXT, scope, "of that caller; \"\": of none") \
+	X(PATH, "path", "P", TEXT, path, "of that path") \
+	X(OLDER, "older", "D", SPAN, older, \
+	    "older than D, such as 30s, 24h or 7d") \
+	X(PEER, "peer", "A", TEXT, peer, "whose last client had that address") \
+	X(SINCE, "since", "T", TIME, since, \
+	    "since then: a time such as 2026-01-31T12:00:00Z, or a\n" \
+	    "duration before now such as 24h") \
+	X(UNTIL, "until", "T", TIME, until, "before then") \
+	X(DOWNSTREAM, "downstream", "UUID", TEXT, downstream, \
+	    "the key's ONCE_DOWNSTREAM_KEY") \
+	X(INSTANCE, "instance", "UUID", TEXT, instance, \
+	    "the Reference that a client was given, for a run, a\n" \
+	    "replay or a refusal") \
+	X(RESPONSE, "response", "", FLAG, given, \
+	    "the stored answer as a CGI response") \
+	X(OUTPUT, "output", "", FLAG, given, \
+	    "the beginning of an answer that was not accepted, and\n" \
+	    "how its program ended") \
+	X(COMPLETED, "completed", "", FLAG, given, \
+	    "it happened; standard input has the answer for retries,\n" \
+	    "as a CGI response") \
+	X(NOT_EXECUTED, "not-executed", "", FLAG, given, \
+	    "nothing happened; the next request runs") \
+	X(YES, "yes", "", FLAG, given, "do not ask") \
+	X(BY_SCOPE, "by-scope", "", FLAG, given, \
+	    "the states of each caller's keys, and how often it\n" \
+	    "repeated a request") \
+	X(GRANT, "grant", "ROLE", TEXT, grant, \
+	    "lets the role of handlers that share the database call\n" \
+	    "their functions, and no more") \
+	X(TO, "to", "URI", TEXT, to, "the PostgreSQL database") \
+	X(DOCROOT, "docroot", "DIR", DOCROOTS, docroots, \
+	    "the web server's document root, or with PREFIX=DIR a\n" \
+	    "folder that has the path PREFIX, as in\n" \
+	    "/cgi-bin=/usr/lib/cgi-bin") \
+	X(EMIT, "emit", "TOPIC=FILE", EMITS, emits, \
+	    "puts an effect into the outbox with it") \
+	X(WAIT, "wait", "D", SPAN, wait, \
+	    "how long to wait for the database (5s)")
+/* clang-format on */
+
+#define ONCECTL_INDEX(id, ...) ONCECTL_##id##_INDEX,
+enum { ONCECTL_OPTIONS(ONCECTL_INDEX) ONCECTL_NOPTIONS };
+
+#define ONCECTL_BIT(id, ...) ONCECTL_##id = 1 << ONCECTL_##id##_INDEX,
+enum oncectl_option { ONCECTL_OPTIONS(ONCECTL_BIT) };
 
 /* The most --emit options of a command line. */
 #define ONCECTL_EMITS 16

@@ -19,31 +19,14 @@
 /* clang-format off */
 static const struct oncectl_command commands[] = {
 	{ "ls", MANY " [--since T] [--until T]",
-	    "Lists keys, one a line.\n"
-	    "\n"
-	    "  --state S   pending, in_progress, completed, unknown,\n"
-	    "              failed_retryable, dead_letter or expired\n"
-	    "  --scope S   keys of that caller; \"\": of none\n"
-	    "  --path P    keys of that path\n"
-	    "  --older D   keys older than D, such as 30s, 24h or 7d\n"
-	    "  --peer A    keys whose last client had that address\n"
-	    "  --since T, --until T   keys made since then, and before then:\n"
-	    "              a time such as 2026-01-31T12:00:00Z, or a duration\n"
-	    "              before now such as 24h\n",
+	    "Lists keys, one a line.  States are pending, in_progress,\n"
+	    "completed, unknown, failed_retryable, dead_letter and expired.\n"
+	    "A time is that when a key was made.\n",
 	    0, ONCECTL_NEEDS_STORE,
 	    ONCECTL_MANY | ONCECTL_SINCE | ONCECTL_UNTIL, oncectl_ls },
 	{ "show", KEY_OR_UUID "\n               [--response | --output]",
 	    "Prints what is known of one key, or the stored answer, or what\n"
-	    "its program printed instead of one.\n"
-	    "\n"
-	    "  --scope S, --path P   where several keys are named so\n"
-	    "  --downstream UUID     the key's ONCE_DOWNSTREAM_KEY\n"
-	    "  --instance UUID       the Reference that a client was given,\n"
-	    "                        for a run, a replay or a refusal\n"
-	    "  --response            the stored answer as a CGI response,\n"
-	    "                        as resolve --completed reads it\n"
-	    "  --output              the beginning of an answer that was\n"
-	    "                        not accepted, and how its program ended\n",
+	    "its program printed instead of one.\n",
 	    1, ONCECTL_NEEDS_STORE,
 	    ONCECTL_WHICH | ONCECTL_RESPONSE | ONCECTL_OUTPUT,
 	    oncectl_show },
@@ -52,18 +35,8 @@ static const struct oncectl_command commands[] = {
 	    "               --completed < response | --not-executed\n"
 	    "               | --not-executed " MANY " [--yes]",
 	    "Says what became of a key that is unknown or dead_letter, or\n"
-	    "that nothing happened for all such keys that the options choose.\n"
-	    "\n"
-	    "  --completed      it happened; standard input has the answer\n"
-	    "                   for retries, as a CGI response\n"
-	    "  --not-executed   nothing happened; the next request runs\n"
-	    "  --scope S, --path P, --downstream UUID, --instance UUID   as\n"
-	    "                   for show\n"
-	    "  --state S, --scope S, --path P, --older D, --peer A   as for\n"
-	    "                   ls; without KEY, --downstream and --instance\n"
-	    "                   they choose keys; the command says how many,\n"
-	    "                   and asks\n"
-	    "  --yes            do not ask\n",
+	    "that nothing happened for all such keys that the options choose:\n"
+	    "then the command says how many, and asks.\n",
 	    1, ONCECTL_NEEDS_STORE,
 	    ONCECTL_MANY | ONCECTL_DOWNSTREAM | ONCECTL_INSTANCE |
 		ONCECTL_COMPLETED | ONCECTL_NOT_EXECUTED | ONCECTL_YES,
@@ -72,22 +45,17 @@ static const struct oncectl_command commands[] = {
 	    KEY_OR_UUID "\n"
 	    "               | " MANY " [--yes]",
 	    "Deletes a key, or all keys that the options choose, with their\n"
-	    "answers.  The next request with such a key is new, and runs.\n"
-	    "A key that is in progress is never forgotten.\n"
-	    "\n"
-	    "  --state S, --scope S, --path P, --older D, --peer A   as for\n"
-	    "             ls; without KEY, --downstream and --instance they\n"
-	    "             choose keys; the command says how many, and asks\n"
-	    "  --yes      do not ask\n",
+	    "answers; of several it says how many, and asks.  The next\n"
+	    "request with such a key is new, and runs.\n"
+	    "A key that is in progress is never forgotten.\n",
 	    1, ONCECTL_NEEDS_STORE,
 	    ONCECTL_MANY | ONCECTL_DOWNSTREAM | ONCECTL_INSTANCE | ONCECTL_YES,
 	    oncectl_forget },
 	{ "backup", "FILE [--yes]",
 	    "Copies the whole store into FILE while it is in use.  FILE is\n"
 	    "there when it is whole and on disk, and not before.\n"
-	    "oncectl(1) says how to restore it, and what it forgets.\n"
-	    "\n"
-	    "  --yes   replaces FILE if it exists\n",
+	    "With --yes it replaces a FILE that exists.  oncectl(1) says how\n"
+	    "to restore it, and what it forgets.\n",
 	    1, ONCECTL_NEEDS_STORE, ONCECTL_YES, oncectl_backup },
 	{ "sweep", "",
 	    "Settles what processes that are gone left in progress.\n",
@@ -108,16 +76,11 @@ static const struct oncectl_command commands[] = {
 	    2, ONCECTL_NEEDS_STORE,
 	    ONCECTL_STATE | ONCECTL_SCOPE | ONCECTL_PATH, oncectl_outbox },
 	{ "export", "[--since T]",
-	    "Prints every key and every effect, one JSON object a line.\n"
-	    "\n"
-	    "  --since T   what changed since then: a time such as\n"
-	    "              2026-01-31T12:00:00Z, or a duration such as 24h\n",
+	    "Prints every key and every effect, one JSON object a line, or\n"
+	    "with --since what changed since then.\n",
 	    0, ONCECTL_NEEDS_STORE, ONCECTL_SINCE, oncectl_export },
 	{ "stats", "[--by-scope]",
-	    "Prints how many keys are in each state, and sizes.\n"
-	    "\n"
-	    "  --by-scope   the states of each caller's keys, and how often\n"
-	    "               it repeated a request\n",
+	    "Prints how many keys are in each state, and sizes.\n",
 	    0, ONCECTL_NEEDS_STORE, ONCECTL_BY_SCOPE, oncectl_stats },
 	{ "doctor", "",
 	    "Examines the store; exits with 1 if something needs attention.\n",
@@ -127,17 +90,12 @@ static const struct oncectl_command commands[] = {
 	    0, ONCECTL_NEEDS_STORE, 0, oncectl_metrics },
 	{ "init", "[--grant ROLE]",
 	    "Makes the tables in a PostgreSQL database, unless they are\n"
-	    "there.\n"
-	    "\n"
-	    "  --grant ROLE   lets the role of handlers that share the\n"
-	    "                 database call their functions, and no more\n",
+	    "there.\n",
 	    0, ONCECTL_NEEDS_NAME, ONCECTL_GRANT, oncectl_init },
 	{ "copy", "--to URI",
 	    "Copies all keys and effects of an SQLite database into a\n"
 	    "PostgreSQL database that has none, counts and compares them.\n"
-	    "No daemon may use the SQLite database meanwhile.\n"
-	    "\n"
-	    "  --to URI   the PostgreSQL database\n",
+	    "No daemon may use the SQLite database meanwhile.\n",
 	    0, ONCECTL_NEEDS_STORE, ONCECTL_TO, oncectl_copy },
 	{ "accept-loss", "",
 	    "Lets daemons go on that have found that the PostgreSQL\n"
@@ -152,36 +110,22 @@ static const struct oncectl_command commands[] = {
 	{ "audit", "-f config [--docroot [PREFIX=]DIR]...",
 	    "Prints every route, and every CGI program under DIR, that\n"
 	    "takes unsafe methods without key = required; exits with 1 if\n"
-	    "there is any.  It needs no database.\n"
-	    "\n"
-	    "  --docroot DIR          the web server's document root\n"
-	    "  --docroot PREFIX=DIR   a folder that has the path PREFIX, as\n"
-	    "                         in /cgi-bin=/usr/lib/cgi-bin\n",
+	    "there is any.  It needs no database.\n",
 	    0, ONCECTL_NEEDS_CONFIG, ONCECTL_DOCROOT, oncectl_audit },
 	{ "cgi", "SOCKET",
 	    "A CGI program that hands its request to oncewrap, for web\n"
-	    "servers that speak no FastCGI.  It needs no database.\n"
-	    "\n"
-	    "  SOCKET   where oncewrap listens: unix:/path, /path or\n"
-	    "           tcp:host:port\n",
+	    "servers that speak no FastCGI.  SOCKET is where oncewrap listens:\n"
+	    "unix:/path, /path or tcp:host:port.  It needs no database.\n",
 	    1, ONCECTL_NEEDS_CONFIG, 0, oncectl_cgi },
 	{ "checkpoint", "NAME [--emit TOPIC=FILE]... [--wait D]",
-	    "For a handler: records how far this attempt is.\n"
-	    "\n"
-	    "  --emit TOPIC=FILE   puts an effect into the outbox with it\n"
-	    "  --wait D            how long to wait for the database (5s)\n",
+	    "For a handler: records how far this attempt is.\n",
 	    1, ONCECTL_NEEDS_NAME, ONCECTL_WAIT | ONCECTL_EMIT,
 	    oncectl_checkpoint },
 	{ "emit", "TOPIC [--wait D] < payload",
-	    "For a handler: puts an effect into the outbox.\n"
-	    "\n"
-	    "  --wait D   how long to wait for the database (5s)\n",
+	    "For a handler: puts an effect into the outbox.\n",
 	    1, ONCECTL_NEEDS_NAME, ONCECTL_WAIT, oncectl_emit },
 	{ "respond", "[--emit TOPIC=FILE]... [--wait D] < response",
-	    "For a handler: completes the key with this CGI response.\n"
-	    "\n"
-	    "  --emit TOPIC=FILE   puts an effect into the outbox with it\n"
-	    "  --wait D            how long to wait for the database (5s)\n",
+	    "For a handler: completes the key with this CGI response.\n",
 	    0, ONCECTL_NEEDS_NAME, ONCECTL_WAIT | ONCECTL_EMIT,
 	    oncectl_respond },
 };
@@ -212,13 +156,39 @@ oncectl_command_list(void)
 	    stdout);
 }
 
+/* Prints the help for an option, its lines below each other. */
+static void
+option_help(const char *name, const char *value, const char *help)
+{
+	char label[32];
+	size_t n;
+
+	(void)snprintf(label, sizeof(label), "--%s %s", name, value);
+	for (; *help != '\0'; help += n + (help[n] == '\n')) {
+		n = strcspn(help, "\n");
+		printf("  %-20s%.*s\n", label, (int)n, help);
+		label[0] = '\0';
+	}
+}
+
 void
 oncectl_command_help(const struct oncectl_command *c)
 {
+#define HELP(id, name, value, kind, member, help) { name, value, help },
+	static const struct {
+		const char *name, *value, *help;
+	} options[] = { ONCECTL_OPTIONS(HELP) };
+#undef HELP
+
 	printf("usage: oncectl [-d database | -f config] [--json] %s%s%s\n"
-	       "\n%s\n%soncectl(1) has the rest.\n",
+	       "\n%s\n",
 	    c->name, c->usage[0] != '\0' ? "\n               " : "", c->usage,
-	    c->help,
+	    c->help);
+	for (size_t i = 0; i < ONCECTL_NOPTIONS; i++)
+		if ((c->options & 1U << i) != 0)
+			option_help(
+			    options[i].name, options[i].value, options[i].help);
+	printf("%s%soncectl(1) has the rest.\n", c->options != 0 ? "\n" : "",
 	    c->needs != ONCECTL_NEEDS_CONFIG
 		? "The database is that of -d, of -f, or ONCE_DATABASE.  "
 		: "");
