@@ -65,9 +65,11 @@ read_events(struct form *form, struct search *s)
 static enum rc
 page_form_end(struct form *form, struct search *s, enum rc rc)
 {
-	form_finish(form);
-	if (rc == RC_OK)
+	/* After an error there are bytes that were not read. */
+	if (rc == RC_OK) {
+		form_finish(form);
 		rc = read_events(form, s);
+	}
 	form_free(form);
 	if (rc != RC_OK || s->out->len == 0)
 		return rc;

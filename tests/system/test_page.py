@@ -395,6 +395,8 @@ def test_find_says_which_field_is_wrong(t):
             ({'from': '2026-11-31'}, 'Made from: that is no time.'),
             ({'to': '2026-11-20T25:00'}, 'Made until: that is no time.'),
             ({'to': '9' * 99}, 'A field is too long.'),
+            ({'to': '9' * 99, 'z': '1'}, 'A field is too long.'),
+            ({'what': 'x' * 20000, 'z': '1'}, 'Look for: that is too long'),
             ({'from': '2026-11-20', 'to': '2026-11-19'},
              'Made until: it is before Made from.'),
             ({'what': 'x' * 20000}, 'Look for: that is too long'),
