@@ -131,14 +131,14 @@ page_target_free(struct page_target *t)
 
 /* Reads the act and its target's number; false: they are not there. */
 static bool
-read_act(struct page *p, struct page_target *t, page_form_read *read)
+read_act(struct page *p, struct page_target *t)
 {
 	char name[32];
 	int act = 0;
 
 	memset(t, 0, sizeof(*t));
-	t->id = page_form_number(p->rq, read, "id");
-	if (page_form_text(p->rq, read, "do", name, sizeof(name)) != RC_OK)
+	t->id = page_form_number(p->rq, "id");
+	if (page_form_text(p->rq, "do", name, sizeof(name)) != RC_OK)
 		return false;
 	while (act < PAGE_NACTS && strcmp(acts[act].name, name) != 0)
 		act++;
@@ -233,7 +233,7 @@ page_confirm(struct page *p)
 
 	if (!page_may_act(p))
 		return;
-	if (!read_act(p, &t, page_form_query)) {
+	if (!read_act(p, &t)) {
 		page_not_found(p, "There is no such act.");
 		return;
 	}
@@ -321,7 +321,7 @@ completed(struct page *p, const struct page_target *t, struct store_outcome *st)
 	enum rc rc;
 
 	buf_init(&text, LIMIT_ADMIN_BODY);
-	rc = page_form_body(p->rq, "response", &text);
+	rc = page_form_value(p->rq, "response", &text);
 	if (rc == RC_OK && (given = spool_new()) == NULL)
 		rc = RC_NOMEM;
 	if (rc == RC_OK) {
@@ -443,9 +443,8 @@ page_do(struct page *p)
 
 	if (!page_may_act(p) || !page_has_form(p))
 		return;
-	if (!read_act(p, &t, page_form_body) || t.id == 0 ||
-	    page_form_text(p->rq, page_form_body, "token", token,
-		sizeof(token)) != RC_OK) {
+	if (!read_act(p, &t) || t.id == 0 ||
+	    page_form_text(p->rq, "token", token, sizeof(token)) != RC_OK) {
 		page_refuse(
 		    p, "That is no form of this page; nothing was done.");
 		return;

@@ -180,7 +180,7 @@ read_as(struct page *p, struct page_search *s, const char *as)
 }
 
 enum rc
-page_search_read(struct page *p, struct page_search *s, page_form_read *read)
+page_search_read(struct page *p, struct page_search *s)
 {
 	char as[PAGE_FIELD], state[PAGE_FIELD];
 	const struct {
@@ -188,7 +188,7 @@ page_search_read(struct page *p, struct page_search *s, page_form_read *read)
 		char *out;
 	} fields[] = { { "from", s->from }, { "to", s->to }, { "as", as },
 		{ "state", state } };
-	enum rc rc = read(p->rq, "what", &s->what);
+	enum rc rc = page_form_value(p->rq, "what", &s->what);
 
 	if (rc == RC_LIMIT || rc == RC_INVALID)
 		return read_refused(s,
@@ -196,7 +196,7 @@ page_search_read(struct page *p, struct page_search *s, page_form_read *read)
 		    "alone.");
 	for (size_t i = 0; i < 4 && rc == RC_OK; i++)
 		rc = page_form_text(
-		    p->rq, read, fields[i].name, fields[i].out, PAGE_FIELD);
+		    p->rq, fields[i].name, fields[i].out, PAGE_FIELD);
 	if (rc == RC_LIMIT || rc == RC_INVALID)
 		return read_refused(s, "A field is too long. Search anew.");
 	if (rc == RC_OK)
@@ -316,10 +316,9 @@ page_find(struct page *p)
 	enum rc rc;
 
 	page_search_init(&s);
-	rc = page_search_read(p, &s, page_form_query);
+	rc = page_search_read(p, &s);
 	if (rc == RC_OK)
-		rc = page_form_text(
-		    p->rq, page_form_query, "next", next, sizeof(next));
+		rc = page_form_text(p->rq, "next", next, sizeof(next));
 	if (rc == RC_OK) {
 		begin_find(p, 200, &s);
 		if (is_asked(&s))

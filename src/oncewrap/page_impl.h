@@ -89,8 +89,7 @@ void page_search_init(struct page_search *s);
 void page_search_free(struct page_search *s);
 
 /* Reads the fields.  RC_INVALID: .why says which one is wrong. */
-enum rc
-page_search_read(struct page *p, struct page_search *s, page_form_read *read);
+enum rc page_search_read(struct page *p, struct page_search *s);
 
 /* Writes the table of the keys that a search found, unless there are none, and
  * a link to what follows.  RC_OK, or why a key could not be read. */

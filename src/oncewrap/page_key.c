@@ -204,8 +204,8 @@ page_key(struct page *p)
 	enum rc rc;
 
 	response_init(&head);
-	rc = store_browse_key(p->store,
-	    page_form_number(p->rq, page_form_query, "id"), &r, &head);
+	rc = store_browse_key(
+	    p->store, page_form_number(p->rq, "id"), &r, &head);
 	if (!page_has_read(p, rc, "There is no such key.")) {
 		response_free(&head);
 		return;
@@ -259,8 +259,7 @@ page_effect(struct page *p)
 	struct effect e;
 	enum rc rc;
 
-	rc = store_browse_effect(
-	    p->store, page_form_number(p->rq, page_form_query, "id"), &e);
+	rc = store_browse_effect(p->store, page_form_number(p->rq, "id"), &e);
 	if (!page_has_read(p, rc, "There is no such effect."))
 		return;
 	page_begin(p, 200, e.topic);

@@ -131,13 +131,11 @@ page_more_effects(struct page *p)
 	bool any = false;
 	enum rc rc;
 
-	rc = page_form_text(
-	    p->rq, page_form_query, "next", after, sizeof(after));
+	rc = page_form_text(p->rq, "next", after, sizeof(after));
 	page_begin(p, 200, "Effects");
 	page_html_h1(&p->html, "Effects");
 	if (rc == RC_OK)
-		rc = page_effects(p,
-		    page_form_number(p->rq, page_form_query, "id"),
+		rc = page_effects(p, page_form_number(p->rq, "id"),
 		    after[0] != '\0' ? after : NULL, &any);
 	if (rc == RC_OK && !any)
 		page_html_p(&p->html, "There are no more.");

@@ -172,7 +172,7 @@ bind_search(struct many_request *m)
 /* Reads the act and the search; false: the page that says why not was made.
  * The caller calls end_many(). */
 static bool
-begin_many(struct page *p, struct many_request *m, page_form_read *read)
+begin_many(struct page *p, struct many_request *m)
 {
 	char name[32];
 	size_t i = 0;
@@ -182,11 +182,11 @@ begin_many(struct page *p, struct many_request *m, page_form_read *read)
 	m->page = p;
 	page_search_init(&m->search);
 	buf_init(&m->text, (size_t)4 * LIMIT_PATH);
-	rc = page_form_text(p->rq, read, "do", name, sizeof(name));
+	rc = page_form_text(p->rq, "do", name, sizeof(name));
 	while (i < RESOLVE_NACTS && strcmp(resolve_acts[i].name, name) != 0)
 		i++;
 	if (rc == RC_OK)
-		rc = page_search_read(p, &m->search, read);
+		rc = page_search_read(p, &m->search);
 	if (rc == RC_INVALID || rc == RC_LIMIT ||
 	    (rc == RC_OK && (i == RESOLVE_NACTS || m->search.as[0] == '\0'))) {
 		page_not_found(p, "There is no such act.");
@@ -257,7 +257,7 @@ page_many_confirm(struct page *p)
 
 	if (!page_may_act(p))
 		return;
-	if (begin_many(p, &m, page_form_query)) {
+	if (begin_many(p, &m)) {
 		m.moment = store_wall(p->store, store_now(p->store));
 		m.bound.changed = m.moment;
 		rc = count_keys(p, m.act, &m.search, &c);
@@ -432,16 +432,14 @@ page_many_do(struct page *p)
 
 	if (!page_may_act(p) || !page_has_form(p))
 		return;
-	if (!begin_many(p, &m, page_form_body)) {
+	if (!begin_many(p, &m)) {
 		end_many(&m);
 		return;
 	}
-	m.moment = page_form_number(p->rq, page_form_body, "moment");
+	m.moment = page_form_number(p->rq, "moment");
 	m.bound.changed = m.moment;
-	if (page_form_text(p->rq, page_form_body, "token", m.token,
-		sizeof(m.token)) != RC_OK ||
-	    page_form_text(p->rq, page_form_body, "next", m.place,
-		sizeof(m.place)) != RC_OK)
+	if (page_form_text(p->rq, "token", m.token, sizeof(m.token)) != RC_OK ||
+	    page_form_text(p->rq, "next", m.place, sizeof(m.place)) != RC_OK)
 		page_refuse(p, no_form);
 	else if (page_is_signed(p, &m.bound, m.token))
 		many_perform(&m);

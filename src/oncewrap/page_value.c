@@ -61,79 +61,75 @@ read_events(struct form *form, struct search *s)
 	return rc;
 }
 
-/* Ends a form after the last of its bytes, with the result of its search. */
+/* Reads the body in pieces. */
 static enum rc
-page_form_end(struct form *form, struct search *s, enum rc rc)
+read_body(struct form *form, struct search *s, const struct request *rq)
 {
-	/* After an error there are bytes that were not read. */
-	if (rc == RC_OK) {
-		form_finish(form);
-		rc = read_events(form, s);
-	}
-	form_free(form);
-	if (rc != RC_OK || s->out->len == 0)
-		return rc;
-	buf_truncate(s->out, form_decode(s->out->data, s->out->len));
-	return memchr(s->out->data, '\0', s->out->len) != NULL ? RC_INVALID
-							       : RC_OK;
-}
-
-enum rc
-page_form_query(const struct request *rq, const char *name, struct buf *out)
-{
-	struct search s = { name, out, false, false };
-	struct form form;
-
-	form_init(&form, FORM_URLENCODED, NULL);
-	form_feed(&form, rq->query, strlen(rq->query));
-	return page_form_end(&form, &s, read_events(&form, &s));
-}
-
-enum rc
-page_form_body(const struct request *rq, const char *name, struct buf *out)
-{
-	const char *type = request_param(rq, "CONTENT_TYPE");
-	struct search s = { name, out, false, false };
 	struct body body;
-	struct form form;
 	enum rc rc = RC_OK;
 
-	if (form_kind_of(type) != FORM_URLENCODED)
-		return RC_INVALID;
-	form_init(&form, FORM_URLENCODED, NULL);
 	body_open(&body, rq);
 	while (rc == RC_OK && body_next(&body)) {
-		form_feed(&form, body.bytes, body.n);
-		rc = read_events(&form, &s);
+		form_feed(form, body.bytes, body.n);
+		rc = read_events(form, s);
 	}
 	if (rc == RC_OK)
 		rc = body.rc;
 	body_close(&body);
-	return page_form_end(&form, &s, rc);
+	return rc;
 }
 
 enum rc
-page_form_text(const struct request *rq, page_form_read *read, const char *name,
-    char *out, size_t size)
+page_form_value(const struct request *rq, const char *name, struct buf *out)
+{
+	const bool posted = strcmp(rq->method, "POST") == 0;
+	const char *type = request_param(rq, "CONTENT_TYPE");
+	struct search s = { name, out, false, false };
+	struct form form;
+	enum rc rc = RC_OK;
+
+	if (posted && form_kind_of(type) != FORM_URLENCODED)
+		return RC_INVALID;
+	form_init(&form, FORM_URLENCODED, NULL);
+	if (posted)
+		rc = read_body(&form, &s, rq);
+	else
+		form_feed(&form, rq->query, strlen(rq->query));
+	if (rc == RC_OK)
+		rc = read_events(&form, &s);
+	/* After an error there are bytes that were not read. */
+	if (rc == RC_OK) {
+		form_finish(&form);
+		rc = read_events(&form, &s);
+	}
+	form_free(&form);
+	if (rc != RC_OK || out->len == 0)
+		return rc;
+	buf_truncate(out, form_decode(out->data, out->len));
+	return memchr(out->data, '\0', out->len) != NULL ? RC_INVALID : RC_OK;
+}
+
+enum rc
+page_form_text(
+    const struct request *rq, const char *name, char *out, size_t size)
 {
 	struct buf text;
 	enum rc rc;
 
 	buf_init(&text, size - 1);
-	rc = read(rq, name, &text);
+	rc = page_form_value(rq, name, &text);
 	snprintf(out, size, "%s", rc == RC_OK ? text.data : "");
 	buf_free(&text);
 	return rc;
 }
 
 int64_t
-page_form_number(
-    const struct request *rq, page_form_read *read, const char *name)
+page_form_number(const struct request *rq, const char *name)
 {
 	char text[32];
 	int64_t n;
 
-	return page_form_text(rq, read, name, text, sizeof(text)) == RC_OK &&
+	return page_form_text(rq, name, text, sizeof(text)) == RC_OK &&
 		ascii_number(text, &n)
 	    ? n
 	    : 0;

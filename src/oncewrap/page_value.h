@@ -16,28 +16,20 @@
 
 /*
  * Appends the decoded value of the first field of that name to out, which stays
- * empty if there is none.  RC_OK; RC_INVALID: the value has a NUL; RC_LIMIT (of
- * out) or RC_NOMEM.
+ * empty if there is none.  The fields of a POST are in the body, of type
+ * application/x-www-form-urlencoded, else in the query string.  RC_OK;
+ * RC_INVALID: the value has a NUL, or the body another type; RC_LIMIT (of out),
+ * RC_NOMEM or RC_IO: the body cannot be read.
  */
 enum rc
-page_form_query(const struct request *rq, const char *name, struct buf *out);
-
-/* The same of the body, of type application/x-www-form-urlencoded; RC_INVALID,
- * too: it has another type.  RC_IO: it cannot be read. */
-enum rc
-page_form_body(const struct request *rq, const char *name, struct buf *out);
-
-/* Either of them. */
-typedef enum rc
-page_form_read(const struct request *rq, const char *name, struct buf *out);
+page_form_value(const struct request *rq, const char *name, struct buf *out);
 
 /* Copies a value that is shorter than size, "" for none. */
-enum rc page_form_text(const struct request *rq, page_form_read *read,
-    const char *name, char *out, size_t size);
+enum rc page_form_text(
+    const struct request *rq, const char *name, char *out, size_t size);
 
 /* A number of 1 or more in decimal digits; 0: it is none. */
-int64_t page_form_number(
-    const struct request *rq, page_form_read *read, const char *name);
+int64_t page_form_number(const struct request *rq, const char *name);
 
 /* --- tokens --------------------------------------------------------------- */
 
