@@ -283,34 +283,6 @@ value_end(const char *p)
 	return p;
 }
 
-/* The next byte that a token of a pointer stands for; -1 at its end. */
-static int
-token_byte(const char **token)
-{
-	const char c = **token;
-
-	if (c == '/' || c == '\0')
-		return -1;
-	(*token)++;
-	if (c == '~')
-		return *(*token)++ == '0' ? '~' : '/';
-	return (unsigned char)c;
-}
-
-/* Whether the token stands for that name, a canonical string. */
-static bool
-is_name(const char *name, const char *token)
-{
-	int x, y;
-
-	name++;
-	do {
-		x = json_text_byte(&name);
-		y = token_byte(&token);
-	} while (x == y && x != -1);
-	return x == y;
-}
-
 /* Returns the value of the member, or NULL. */
 static const char *
 find_member(const char *p, const char *token)
@@ -320,7 +292,7 @@ find_member(const char *p, const char *token)
 	for (p++; *p == '"' || *p == ','; p = value_end(p)) {
 		name = *p == ',' ? p + 1 : p;
 		p = json_text_end(name) + 1; /* the colon */
-		if (is_name(name, token))
+		if (compare_text(name, token) == 0)
 			return p;
 	}
 	return NULL;
@@ -334,8 +306,7 @@ find_element(const char *p, const char *index)
 	unsigned long i;
 
 	/* RFC 6901, section 4: no leading zeros. */
-	if (n == 0 || (index[n] != '\0' && index[n] != '/') || n > 9 ||
-	    (*index == '0' && n > 1))
+	if (n == 0 || index[n] != '\0' || n > 9 || (*index == '0' && n > 1))
 		return NULL;
 	i = strtoul(index, NULL, 10);
 	for (p++; *p != ']'; p++) {
@@ -390,16 +361,19 @@ add_integer(const char *p, struct buf *out)
 enum rc
 json_find(const struct json *json, const char *pointer, struct buf *out)
 {
-	const char *p = json->text;
+	char *tokens = malloc(strlen(pointer) + 1);
+	const char *p = json->text, *token = tokens, *end;
 
-	for (; *pointer == '/'; pointer += strcspn(pointer, "/")) {
-		pointer++;
-		p = *p == '{'   ? find_member(p, pointer)
-		    : *p == '[' ? find_element(p, pointer)
+	if (tokens == NULL)
+		return RC_NOMEM;
+	end = unescape(pointer, tokens);
+	for (; token < end && p != NULL; token += strlen(token) + 1)
+		p = *p == '{'   ? find_member(p, token)
+		    : *p == '[' ? find_element(p, token)
 				: NULL;
-		if (p == NULL)
-			return RC_NOTFOUND;
-	}
+	free(tokens);
+	if (p == NULL)
+		return RC_NOTFOUND;
 	if (*p == '"')
 		return add_string(p, out);
 	return *p == '-' || (*p >= '0' && *p <= '9') ? add_integer(p, out)
