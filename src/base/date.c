@@ -18,6 +18,56 @@
 #define WEEKDAYS "ThuFriSatSunMonTueWed"
 #define MONTHS   "JanFebMarAprMayJunJulAugSepOctNovDec"
 
+/* --- days ---------------------------------------------------------------- */
+
+/* Every line of the log and every replay has a date, so this is fast.  The C
+ * library's own functions would read TZ. */
+struct parts {
+	int64_t days; /* since 1970 */
+	int year, month, day, hour, minute, second, ms;
+};
+
+static struct parts
+date_split(int64_t wall)
+{
+	const int64_t last = INT64_C(253402300799999);
+	const int64_t at = wall < 0 ? 0 : wall > last ? last : wall;
+	const int left = (int)(at % DAY);
+	struct parts t = { .days = at / DAY };
+	int day, era, of_era;
+
+	t.hour = left / 3600000;
+	t.minute = left / 60000 % 60;
+	t.second = left / 1000 % 60;
+	t.ms = left % 1000;
+	/* Years begin in March here, so that a leap day ends a year.  719468
+	 * days lie between 0000-03-01 and 1970-01-01; 400 years have 146097
+	 * days. */
+	day = (int)t.days + 719468;
+	era = day / 146097;
+	day %= 146097;
+	of_era = (day - day / 1460 + day / 36524 - day / 146096) / 365;
+	day -= of_era * 365 + of_era / 4 - of_era / 100;
+	t.month = (5 * day + 2) / 153;
+	t.day = day - (153 * t.month + 2) / 5 + 1;
+	t.month += t.month < 10 ? 3 : -9;
+	t.year = era * 400 + of_era + (t.month <= 2);
+	return t;
+}
+
+/* The days from 1970 to a date; false: there is no such day. */
+static bool
+count_days(int year, int month, int day, int64_t *days)
+{
+	const int y = year - (month <= 2), m = month + (month > 2 ? -3 : 9);
+	struct parts t;
+
+	*days = y * 365 + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day -
+	    1 - 719468;
+	t = date_split(*days * DAY);
+	return t.month == month && t.day == day;
+}
+
 /* --- reading ------------------------------------------------------------ */
 
 /* Takes a number of n digits off the front of the text. */
@@ -41,30 +91,6 @@ take_char(const char **p, char c)
 	if (**p != c)
 		return false;
 	(*p)++;
-	return true;
-}
-
-static bool
-is_leap(int year)
-{
-	return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-}
-
-/* The days from 1970 to a date; false: there is no such day. */
-static bool
-count_days(int year, int month, int day, int64_t *days)
-{
-	static const int length[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31,
-		30, 31 };
-	int i;
-
-	if (day > length[month - 1] + (month == 2 && is_leap(year)))
-		return false;
-	*days = day - 1;
-	for (i = 1970; i < year; i++)
-		*days += 365 + is_leap(i);
-	for (i = 1; i < month; i++)
-		*days += length[i - 1] + (i == 2 && is_leap(year));
 	return true;
 }
 
@@ -171,41 +197,6 @@ date_parse(const char *text, int64_t *wall)
 }
 
 /* --- writing ------------------------------------------------------------ */
-
-/* Every line of the log and every replay has a date, so this is fast.  The C
- * library's own functions would read TZ. */
-struct parts {
-	int64_t days; /* since 1970 */
-	int year, month, day, hour, minute, second, ms;
-};
-
-static struct parts
-date_split(int64_t wall)
-{
-	const int64_t last = INT64_C(253402300799999);
-	const int64_t at = wall < 0 ? 0 : wall > last ? last : wall;
-	const int left = (int)(at % DAY);
-	struct parts t = { .days = at / DAY };
-	int day, era, of_era;
-
-	t.hour = left / 3600000;
-	t.minute = left / 60000 % 60;
-	t.second = left / 1000 % 60;
-	t.ms = left % 1000;
-	/* Years begin in March here, so that a leap day ends a year.  719468
-	 * days lie between 0000-03-01 and 1970-01-01; 400 years have 146097
-	 * days. */
-	day = (int)t.days + 719468;
-	era = day / 146097;
-	day %= 146097;
-	of_era = (day - day / 1460 + day / 36524 - day / 146096) / 365;
-	day -= of_era * 365 + of_era / 4 - of_era / 100;
-	t.month = (5 * day + 2) / 153;
-	t.day = day - (153 * t.month + 2) / 5 + 1;
-	t.month += t.month < 10 ? 3 : -9;
-	t.year = era * 400 + of_era + (t.month <= 2);
-	return t;
-}
 
 /* Writes a number of that many digits, and what separates it from the next. */
 static char *
