@@ -51,19 +51,7 @@ struct audit {
 
 /* --- findings ----------------------------------------------------------- */
 
-static const char *
-key_word(const struct conf_route *route)
-{
-	switch (route->key) {
-	case CONF_KEY_OPTIONAL:
-		return "optional";
-	case CONF_KEY_REQUIRED:
-		return "required";
-	case CONF_KEY_IGNORE:
-		return "ignore";
-	}
-	return NULL;
-}
+static const char *const key_words[] = { CONF_KEYS(WORDS_WORD) };
 
 /* Why a POST without a key runs there; NULL: it does not. */
 static const char *
@@ -93,7 +81,7 @@ static void
 look_at_route(struct audit *a, const char *kind, const struct conf_route *route)
 {
 	const char *path = route->path[0] != '\0' ? route->path : "/";
-	struct finding f = { kind, path, NULL, key_word(route),
+	struct finding f = { kind, path, NULL, key_words[route->key],
 		why_open(route) };
 
 	if (f.why == NULL)
@@ -130,7 +118,7 @@ look_at_file(struct audit *a, const char *path, char *file, unsigned mode)
 {
 	const struct conf *conf = a->ctl->conf;
 	const struct conf_route *route = route_find(conf, path);
-	struct finding f = { "program", path, file, key_word(route),
+	struct finding f = { "program", path, file, key_words[route->key],
 		why_open(route) };
 
 	if (f.why == NULL || route_is_admin(conf, path) ||

@@ -5,8 +5,10 @@
  */
 #include "config.h"
 
+#include <assert.h>
 #include <err.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +18,6 @@
 
 #include "route.h"
 #include "oncectl.h"
-
-/* Bytes of a body that are written, or encoded, at a time; a multiple of 3. */
-#define PIECE 49152
 
 /* --- a response, for people ----------------------------------------------- */
 
@@ -96,23 +95,16 @@ response_print_text(const struct response *r)
 
 /* --- for programs ------------------------------------------------------- */
 
-/* RFC 4648, section 4; the caller frees it.  NULL: no memory. */
+/* RFC 4648, section 4; the caller frees it.  NULL: no memory.  No max_response
+ * is above 512 MiB, so the lengths are integers. */
 static char *
 response_base64(const void *bytes, size_t n)
 {
-	const unsigned char *p = bytes;
-	char *text = malloc((n + 2) / 3 * 4 + 1), *to = text;
+	char *text = malloc((n + 2) / 3 * 4 + 1);
 
-	if (text == NULL)
-		return NULL;
-	*to = '\0';
-	while (n > 0) {
-		const size_t piece = n < PIECE ? n : PIECE;
-
-		to += EVP_EncodeBlock((unsigned char *)to, p, (int)piece);
-		p += piece;
-		n -= piece;
-	}
+	assert(n <= INT_MAX / 2);
+	if (text != NULL)
+		(void)EVP_EncodeBlock((unsigned char *)text, bytes, (int)n);
 	return text;
 }
 
