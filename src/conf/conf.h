@@ -114,7 +114,6 @@ struct conf_program {
 	int umask;             /* -1: inherited */
 	bool no_new_privs;
 	const char *user, *group; /* NULL: inherited */
-	conf_line user_line, group_line;
 	/* NAME: the daemon's variable is handed on; NAME=value: set so */
 	struct conf_list environment;
 	/* handlers only, see workers.h; a reconciler or an effect is CGI */
@@ -208,8 +207,6 @@ struct conf {
 	const char *socket_user, *socket_group; /* NULL: own */
 	unsigned workers;
 	struct conf_list allow_peers; /* empty: anyone */
-	conf_line allow_peers_line, socket_line;
-	conf_line socket_user_line, socket_group_line;
 	int64_t io_timeout, drain_timeout, busy_timeout, owner_timeout;
 	enum conf_durability durability;
 	const char *log;       /* "stderr", "syslog", or a file */

@@ -161,7 +161,7 @@ conf_set(struct conf *conf, const char *name, const char *value,
 			return conf_value_fail(err,
 			    "%s: byte 0x%02x is not allowed", name,
 			    (unsigned char)*s);
-	if (!conf_option_set(option, conf, value, 0, conf_arena(conf), err))
+	if (!conf_option_set(option, conf, value, conf_arena(conf), err))
 		return false;
 	conf->origin->line[conf_option_index(option)] = 0;
 	return true;
@@ -211,6 +211,8 @@ check_handler(const struct conf *conf, const struct conf_route *route,
 bool
 conf_check(const struct conf *conf, struct conf_error *err)
 {
+	const conf_line peers = conf_line_of_server(conf, "allow_peers");
+
 	for (size_t i = 0; i < conf->nroutes; i++)
 		if (!check_handler(conf, &conf->routes[i], err))
 			return false;
@@ -220,9 +222,7 @@ conf_check(const struct conf *conf, struct conf_error *err)
 	/* SO_PEERCRED is for unix sockets only. */
 	if (conf->allow_peers.n > 0 && conf->socket != NULL &&
 	    strncmp(conf->socket, "tcp:", 4) == 0)
-		return conf_error_at(
-		    conf->allow_peers_line > 0 ? conf->file : NULL,
-		    conf->allow_peers_line,
+		return conf_error_at(peers > 0 ? conf->file : NULL, peers,
 		    "allow_peers: needs a unix socket: a tcp peer has no user",
 		    err);
 	return true;

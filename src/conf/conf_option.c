@@ -56,7 +56,6 @@ struct conf_option {
 	enum conf_item items;     /* KIND_LIST */
 	bool empty;               /* an empty value is allowed */
 	bool at_start;            /* a reload does not change it */
-	size_t line;              /* offset of a conf_line; 0: none */
 };
 
 /* The words of a list in conf.h. */
@@ -71,7 +70,6 @@ struct conf_option {
 	.size = sizeof(((struct type *)NULL)->member)
 #define S(member)    AT(conf, member)
 #define R(member)    AT(conf_route, member)
-#define SLINE(l)     .line = offsetof(struct conf, l)
 #define E(member)    AT(conf_effect, member)
 #define NUMBER(a, b) .kind = KIND_NUMBER, .min = (a), .max = (b)
 #define TIME(a, b)   .kind = KIND_DURATION, .min = (a), .max = (b)
@@ -94,7 +92,6 @@ struct conf_option {
 #define P(type, p, member)                                          \
 	.name = #member, .offset = offsetof(struct type, p.member), \
 	.size = sizeof(((struct type *)NULL)->p.member)
-#define PLINE(type, p, l) .line = offsetof(struct type, p.l)
 
 /* clang-format off */
 #define ARGV(n, type, p) \
@@ -111,18 +108,18 @@ struct conf_option {
 	{ P(type, p, directory), TEXT(DIRECTORY) }, \
 	{ P(type, p, umask), MODE }, \
 	{ P(type, p, no_new_privs), SWITCH, IS("no") }, \
-	{ P(type, p, user), TEXT(ACCOUNT), PLINE(type, p, user_line) }, \
-	{ P(type, p, group), TEXT(ACCOUNT), PLINE(type, p, group_line) }, \
+	{ P(type, p, user), TEXT(ACCOUNT) }, \
+	{ P(type, p, group), TEXT(ACCOUNT) }, \
 	{ P(type, p, environment), LIST(ENVIRONMENT), EMPTY, IS("") }
 
 static const struct conf_option server_options[] = {
 	{ S(database), TEXT(DATABASE), IS("oncewrap.db"), START },
-	{ S(socket), TEXT(SOCKET), SLINE(socket_line), START },
+	{ S(socket), TEXT(SOCKET), START },
 	{ S(socket_mode), MODE, IS("0660"), START },
-	{ S(socket_user), TEXT(ACCOUNT), SLINE(socket_user_line), START },
-	{ S(socket_group), TEXT(ACCOUNT), SLINE(socket_group_line), START },
+	{ S(socket_user), TEXT(ACCOUNT), START },
+	{ S(socket_group), TEXT(ACCOUNT), START },
 	{ S(workers), NUMBER(1, LIMIT_WORKERS), IS("32"), START },
-	{ S(allow_peers), LIST(ACCOUNT), EMPTY, SLINE(allow_peers_line) },
+	{ S(allow_peers), LIST(ACCOUNT), EMPTY },
 	{ S(io_timeout), TIME(1, DAY), IS("30s") },
 	{ S(drain_timeout), TIME(0, DAY), IS("30s") },
 	{ S(busy_timeout), TIME(0, DAY), IS("5s"), START },
@@ -363,7 +360,7 @@ is_quoted(const char *s)
 
 bool
 conf_option_set(const struct conf_option *option, void *base, const char *value,
-    conf_line line, struct conf_arena *arena, struct conf_error *why)
+    struct conf_arena *arena, struct conf_error *why)
 {
 	struct conf_error reason;
 	char *at = base;
@@ -380,8 +377,6 @@ conf_option_set(const struct conf_option *option, void *base, const char *value,
 	if (!set(option, at + option->offset, value, arena, &reason))
 		return conf_value_fail(
 		    why, "%s: %s", option->name, reason.text);
-	if (option->line != 0)
-		memcpy(at + option->line, &line, sizeof(line));
 	return true;
 }
 
@@ -395,7 +390,7 @@ conf_option_defaults(enum conf_place place, void *base,
 	for (size_t i = 0; i < n; i++)
 		if (options[i].builtin != NULL &&
 		    !conf_option_set(
-			&options[i], base, options[i].builtin, 0, arena, why))
+			&options[i], base, options[i].builtin, arena, why))
 			return false;
 	if (place == CONF_ROUTE)
 		((struct conf_route *)base)->handler.umask = -1;
@@ -413,12 +408,8 @@ conf_option_inherit(struct conf_route *route, const struct conf_route *from)
 	for (size_t i = 0; i < COUNT(route_options); i++) {
 		const struct conf_option *option = &route_options[i];
 
-		if (route->origin->line[i] != 0)
-			continue;
-		memcpy(
-		    to + option->offset, source + option->offset, option->size);
-		if (option->line != 0)
-			memcpy(to + option->line, source + option->line,
-			    sizeof(conf_line));
+		if (route->origin->line[i] == 0)
+			memcpy(to + option->offset, source + option->offset,
+			    option->size);
 	}
 }

@@ -42,9 +42,8 @@ conf_line conf_option_line(
  * Sets an option of base, a struct conf, route or effect.  False with a
  * message that begins with the option's name; base is then unchanged.
  */
-bool
-conf_option_set(const struct conf_option *option, void *base, const char *value,
-    conf_line line, struct conf_arena *arena, struct conf_error *why);
+bool conf_option_set(const struct conf_option *option, void *base,
+    const char *value, struct conf_arena *arena, struct conf_error *why);
 
 /* Sets all options of a zeroed base to their defaults. */
 bool conf_option_defaults(enum conf_place place, void *base,

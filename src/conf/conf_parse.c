@@ -264,8 +264,7 @@ set_option(struct parser *p, const char *name, const char *value)
 	if (*line != 0)
 		return fail(p, "option \"%s\" is repeated, first on line %u",
 		    name, *line);
-	if (!conf_option_set(
-		option, p->base, value, p->line, conf_arena(p->conf), &why))
+	if (!conf_option_set(option, p->base, value, conf_arena(p->conf), &why))
 		return fail(p, "%s", why.text);
 	*line = p->line;
 	return true;

@@ -96,7 +96,7 @@ preset_apply(
 		said[i] = say->value;
 		origin->line[i] = at;
 		if (!conf_option_set(conf_option_find(CONF_ROUTE, say->name),
-			route, say->value, at, arena, why))
+			route, say->value, arena, why))
 			return false;
 	}
 	return true;
@@ -148,7 +148,7 @@ fit_application(const struct conf *conf, struct conf_route *route,
 		if (route->outcome == CONF_OUTCOME_STATUS &&
 		    conf_line_of_route(conf, route, says[i][0]) == 0 &&
 		    !conf_option_set(conf_option_find(CONF_ROUTE, says[i][0]),
-			route, says[i][1], 0, arena, why))
+			route, says[i][1], arena, why))
 			return false;
 	return true;
 }

@@ -29,12 +29,14 @@
 
 #include "listen.h"
 
-/* Makes "file:line: socket: text", as far as file and line are known.  Returns
- * -1, and leaves errno unchanged. */
+/* Makes "file:line: text" of an option that is at fault (NULL: none is), as far
+ * as file and line are known.  Returns -1, and leaves errno unchanged. */
 static int __attribute__((format(printf, 4, 5)))
-listen_fail(const struct conf *conf, conf_line line, struct conf_error *err,
+listen_fail(const struct conf *conf, const char *option, struct conf_error *err,
     const char *format, ...)
 {
+	const conf_line line =
+	    option != NULL ? conf_line_of_server(conf, option) : 0;
 	int saved = errno;
 	size_t n = 0;
 	va_list ap;
@@ -57,7 +59,7 @@ static int
 listen_error(const struct conf *conf, const char *name, struct conf_error *err)
 {
 	return listen_fail(
-	    conf, conf->socket_line, err, "%s: %s", name, strerror(errno));
+	    conf, "socket", err, "%s: %s", name, strerror(errno));
 }
 
 static bool
@@ -136,7 +138,7 @@ make_way(const struct conf *conf, const struct sockaddr_un *addr,
 		return listen_error(conf, path, err);
 	}
 	if (!S_ISSOCK(st.st_mode))
-		return listen_fail(conf, conf->socket_line, err,
+		return listen_fail(conf, "socket", err,
 		    "%s: exists and is not a socket", path);
 	/*
 	 * A handler that was just being started when its oncewrap was killed
@@ -145,13 +147,13 @@ make_way(const struct conf *conf, const struct sockaddr_un *addr,
 	for (wait = 10; (error = knock(addr)) == 0 && wait < 320; wait *= 2)
 		usleep(wait * 1000);
 	if (error == 0)
-		return listen_fail(conf, conf->socket_line, err,
+		return listen_fail(conf, "socket", err,
 		    "%s: already in use by another process", path);
 	if (error != ECONNREFUSED && error != ENOENT)
-		return listen_fail(conf, conf->socket_line, err, "%s: %s", path,
-		    strerror(error));
+		return listen_fail(
+		    conf, "socket", err, "%s: %s", path, strerror(error));
 	if (unlink(path) == -1 && errno != ENOENT)
-		return listen_fail(conf, conf->socket_line, err,
+		return listen_fail(conf, "socket", err,
 		    "%s: cannot be replaced: %s", path, strerror(errno));
 	return 0;
 }
@@ -170,15 +172,15 @@ find_owner(
 		if (!user_id(conf->socket_user, &user.uid) &&
 		    !user_find(
 			conf->socket_user, NULL, &user, why, sizeof(why)))
-			return listen_fail(conf, conf->socket_user_line, err,
-			    "socket_user: %s", why);
+			return listen_fail(
+			    conf, "socket_user", err, "socket_user: %s", why);
 		*uid = user.uid;
 	}
 	if (conf->socket_group != NULL) {
 		if (!user_find(
 			NULL, conf->socket_group, &user, why, sizeof(why)))
-			return listen_fail(conf, conf->socket_group_line, err,
-			    "socket_group: %s", why);
+			return listen_fail(
+			    conf, "socket_group", err, "socket_group: %s", why);
 		*gid = user.gid;
 	}
 	return 0;
@@ -211,9 +213,8 @@ give(const struct conf *conf, const char *path, struct conf_error *err)
 		}
 	}
 	(void)listen_fail(conf,
-	    conf->socket_user_line != 0 ? conf->socket_user_line
-					: conf->socket_group_line,
-	    err, "%s: cannot change its owner: %s", path, strerror(errno));
+	    conf->socket_user != NULL ? "socket_user" : "socket_group", err,
+	    "%s: cannot change its owner: %s", path, strerror(errno));
 	if (fd != -1)
 		close(fd);
 	return -1;
@@ -229,14 +230,14 @@ open_unix(const struct conf *conf, const char *path, char **unlink_path,
 	int fd = -1, rc;
 
 	if (strlen(path) >= sizeof(addr.sun_path))
-		return listen_fail(conf, conf->socket_line, err,
+		return listen_fail(conf, "socket", err,
 		    "%s: path is longer than %zu bytes", path,
 		    sizeof(addr.sun_path) - 1);
 	memcpy(addr.sun_path, path, strlen(path) + 1);
 	if (make_way(conf, &addr, err) == -1)
 		return -1;
 	if ((*unlink_path = strdup(path)) == NULL) {
-		listen_fail(conf, 0, err, "no memory");
+		listen_fail(conf, NULL, err, "no memory");
 		goto out;
 	}
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -309,20 +310,19 @@ open_tcp(const struct conf *conf, const char *where, struct conf_error *err)
 		colon = NULL; /* IPv6 without brackets */
 	if (colon == NULL || to == from || colon[1] == '\0' ||
 	    (size_t)(to - from) >= sizeof(host))
-		return listen_fail(conf, conf->socket_line, err,
+		return listen_fail(conf, "socket", err,
 		    "tcp:%s: not host:port or [address]:port", where);
 	memcpy(host, from, (size_t)(to - from));
 	host[to - from] = '\0';
 	rc = getaddrinfo(host, colon + 1, &hints, &found);
 	if (rc != 0)
-		return listen_fail(conf, conf->socket_line, err, "tcp:%s: %s",
-		    where,
+		return listen_fail(conf, "socket", err, "tcp:%s: %s", where,
 		    rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
 	for (ai = found; ai != NULL && fd == -1; ai = ai->ai_next)
 		fd = listen_on(ai);
 	if (fd == -1)
-		listen_fail(conf, conf->socket_line, err, "tcp:%s: %s", where,
-		    strerror(errno));
+		listen_fail(
+		    conf, "socket", err, "tcp:%s: %s", where, strerror(errno));
 	freeaddrinfo(found);
 	return fd;
 }
@@ -332,8 +332,8 @@ open_fd(
     const struct conf *conf, int fd, const char *name, struct conf_error *err)
 {
 	if (!listens(fd))
-		return listen_fail(conf, conf->socket_line, err,
-		    "%s: not a listening socket", name);
+		return listen_fail(
+		    conf, "socket", err, "%s: not a listening socket", name);
 	fd = adopt(fd);
 	if (fd == -1)
 		return listen_error(conf, name, err);
@@ -345,9 +345,9 @@ static int
 open_systemd(const struct conf *conf, int fds, struct conf_error *err)
 {
 	if (fds == -1)
-		return listen_fail(conf, 0, err, "LISTEN_FDS: not a number");
+		return listen_fail(conf, NULL, err, "LISTEN_FDS: not a number");
 	if (fds != 1)
-		return listen_fail(conf, 0, err,
+		return listen_fail(conf, NULL, err,
 		    "LISTEN_FDS: one socket is wanted, not %d; -s fd:N names "
 		    "one",
 		    fds);
@@ -392,7 +392,7 @@ open_any(const struct conf *conf, char **path, struct conf_error *err)
 	if (name == NULL) {
 		if (listens(STDIN_FILENO))
 			return open_fd(conf, STDIN_FILENO, "descriptor 0", err);
-		return listen_fail(conf, 0, err,
+		return listen_fail(conf, NULL, err,
 		    "no socket to listen on: name one with -s or in the "
 		    "configuration, or have the web server start oncewrap "
 		    "with one as descriptor 0");
@@ -409,7 +409,7 @@ open_any(const struct conf *conf, char **path, struct conf_error *err)
 		return open_unix(conf, name, path, err);
 	if (strncmp(name, "tcp:", 4) == 0)
 		return open_tcp(conf, name + 4, err);
-	return listen_fail(conf, conf->socket_line, err,
+	return listen_fail(conf, "socket", err,
 	    "%s: not unix:/path, /path, tcp:host:port or fd:N", name);
 }
 
@@ -424,7 +424,7 @@ listen_open(const struct conf *conf, char **path, struct conf_error *err)
 		return -1;
 	if (conf->allow_peers.n > 0 && !peers_can_be_told(fd)) {
 		close(fd);
-		return listen_fail(conf, conf->allow_peers_line, err,
+		return listen_fail(conf, "allow_peers", err,
 		    "allow_peers: works with a unix socket only");
 	}
 	return fd;

@@ -228,7 +228,8 @@ check_directory(
 
 /* The option that makes the program another user's: user, or group alone. */
 static void
-check_become(struct check *c, const struct conf_program *program)
+check_become(struct check *c, const struct conf_program *program,
+    conf_line user_line, conf_line group_line)
 {
 	struct user as;
 	bool group;
@@ -238,8 +239,7 @@ check_become(struct check *c, const struct conf_program *program)
 	    user_may_become(&as, c->why, sizeof(c->why)))
 		return;
 	group = program->group != NULL && as.uid == geteuid();
-	warn(c, group ? program->group_line : program->user_line,
-	    group ? "group" : "user");
+	warn(c, group ? group_line : user_line, group ? "group" : "user");
 }
 
 /* Whether the text is the name, perhaps with a version: php8.2. */
@@ -421,7 +421,9 @@ check_route(struct check *c, const struct conf_route *route)
 		    conf_line_of_route(conf, route, "reconcile"));
 	if (first || handler->user != defaults->handler.user ||
 	    handler->group != defaults->handler.group)
-		check_become(c, handler);
+		check_become(c, handler,
+		    conf_line_of_route(conf, route, "user"),
+		    conf_line_of_route(conf, route, "group"));
 	if (first || handler->directory != defaults->handler.directory)
 		check_directory(
 		    c, handler, conf_line_of_route(conf, route, "directory"));
@@ -453,7 +455,9 @@ check_warn(const struct conf *conf)
 		effect = &conf->effects[i];
 		check_program(&c, "program", &effect->program,
 		    conf_line_of_effect(effect, "program"));
-		check_become(&c, &effect->program);
+		check_become(&c, &effect->program,
+		    conf_line_of_effect(effect, "user"),
+		    conf_line_of_effect(effect, "group"));
 		check_directory(&c, &effect->program,
 		    conf_line_of_effect(effect, "directory"));
 	}

@@ -103,21 +103,27 @@ settings_fail(const struct conf *conf, conf_line line, const char *option,
 	return false;
 }
 
+static bool
+fail_server(const struct conf *conf, const char *option, const char *text,
+    struct conf_error *err)
+{
+	return settings_fail(
+	    conf, conf_line_of_server(conf, option), option, text, err);
+}
+
 /* Finds the user and the group that a program runs as; NULL: the daemon's
  * own. */
 static bool
 check_account(const struct conf *conf, const struct conf_program *program,
-    struct conf_error *err)
+    conf_line user_line, conf_line group_line, struct conf_error *err)
 {
 	struct user user;
 	char text[256];
 
 	if (!user_find(program->user, NULL, &user, text, sizeof(text)))
-		return settings_fail(
-		    conf, program->user_line, "user", text, err);
+		return settings_fail(conf, user_line, "user", text, err);
 	if (!user_find(NULL, program->group, &user, text, sizeof(text)))
-		return settings_fail(
-		    conf, program->group_line, "group", text, err);
+		return settings_fail(conf, group_line, "group", text, err);
 	return true;
 }
 
@@ -126,17 +132,23 @@ static bool
 check_users(const struct conf *conf, struct conf_error *err)
 {
 	const struct conf_route *route;
+	const struct conf_effect *effect;
 	struct user user;
 	char text[256];
 	size_t i;
 
 	for (i = 0; i <= conf->nroutes; i++) {
 		route = i < conf->nroutes ? &conf->routes[i] : &conf->defaults;
-		if (!check_account(conf, &route->handler, err))
+		if (!check_account(conf, &route->handler,
+			conf_line_of_route(conf, route, "user"),
+			conf_line_of_route(conf, route, "group"), err))
 			return false;
 	}
 	for (i = 0; i < conf->neffects; i++) {
-		if (!check_account(conf, &conf->effects[i].program, err))
+		effect = &conf->effects[i];
+		if (!check_account(conf, &effect->program,
+			conf_line_of_effect(effect, "user"),
+			conf_line_of_effect(effect, "group"), err))
 			return false;
 	}
 	/* A number need not be in the user database. */
@@ -144,11 +156,9 @@ check_users(const struct conf *conf, struct conf_error *err)
 	    conf->socket_user[strspn(conf->socket_user, "0123456789")] !=
 		'\0' &&
 	    !user_find(conf->socket_user, NULL, &user, text, sizeof(text)))
-		return settings_fail(
-		    conf, conf->socket_user_line, "socket_user", text, err);
+		return fail_server(conf, "socket_user", text, err);
 	if (!user_find(NULL, conf->socket_group, &user, text, sizeof(text)))
-		return settings_fail(
-		    conf, conf->socket_group_line, "socket_group", text, err);
+		return fail_server(conf, "socket_group", text, err);
 	return true;
 }
 
@@ -164,8 +174,7 @@ check_peers(const struct conf *conf, struct conf_error *err)
 	if (unknown == NULL)
 		return true;
 	snprintf(text, sizeof(text), "no such user: %s", unknown);
-	return settings_fail(
-	    conf, conf->allow_peers_line, "allow_peers", text, err);
+	return fail_server(conf, "allow_peers", text, err);
 }
 
 /* Sets the options that are given as flags. */

@@ -37,8 +37,6 @@ check_program(const struct conf_program *p)
 	assert(p->max_output > 0);
 	assert(p->umask >= -1 && p->umask <= 0777);
 	assert(p->directory == NULL || p->directory[0] == '/');
-	assert((p->user == NULL) == (p->user_line == 0));
-	assert((p->group == NULL) == (p->group_line == 0));
 }
 
 static void
@@ -92,7 +90,7 @@ check_conf(const struct conf *c)
 	assert(c->workers >= 1 && c->workers <= LIMIT_WORKERS);
 	assert(c->io_timeout > 0 && c->io_timeout <= INT32_MAX);
 	assert(c->busy_timeout >= 0 && c->busy_timeout <= INT32_MAX);
-	assert((c->socket == NULL) == (c->socket_line == 0));
+	assert((c->socket == NULL) == (conf_line_of_server(c, "socket") == 0));
 	check_list(&c->allow_peers);
 	check_route(&c->defaults);
 	check_accept(c, &c->defaults);

@@ -180,8 +180,6 @@ builtin_route(const struct conf_route *r)
 	assert_false(r->handler.no_new_privs);
 	assert_null(r->handler.user);
 	assert_null(r->handler.group);
-	assert_int_equal(r->handler.user_line, 0);
-	assert_int_equal(r->handler.group_line, 0);
 	list_is(&r->handler.environment, "");
 }
 
@@ -195,10 +193,10 @@ builtin(const struct conf *c)
 	assert_null(c->socket_group);
 	assert_int_equal(c->workers, 32);
 	list_is(&c->allow_peers, "");
-	assert_int_equal(c->allow_peers_line, 0);
-	assert_int_equal(c->socket_line, 0);
-	assert_int_equal(c->socket_user_line, 0);
-	assert_int_equal(c->socket_group_line, 0);
+	assert_int_equal(conf_line_of_server(c, "allow_peers"), 0);
+	assert_int_equal(conf_line_of_server(c, "socket"), 0);
+	assert_int_equal(conf_line_of_server(c, "socket_user"), 0);
+	assert_int_equal(conf_line_of_server(c, "socket_group"), 0);
 	assert_int_equal(c->io_timeout, 30 * SECOND);
 	assert_int_equal(c->drain_timeout, 30 * SECOND);
 	assert_int_equal(c->busy_timeout, 5 * SECOND);
@@ -536,9 +534,7 @@ static const struct good effect_good[] = {
 	{ "umask = 027", E(program.umask), N(MODE, 027) },
 	{ "no_new_privs = yes", E(program.no_new_privs), N(SWITCH, true) },
 	{ "user = nobody", E(program.user), T(TEXT, "nobody") },
-	{ "user = nobody", E(program.user_line), N(NUMBER, 3) },
 	{ "group = 65534", E(program.group), T(TEXT, "65534") },
-	{ "group = 65534", E(program.group_line), N(NUMBER, 3) },
 	{ "environment = LANG TZ", E(program.environment), T(LIST, "LANG|TZ") },
 	{ "environment =", E(program.environment), T(LIST, "") },
 };
@@ -1241,17 +1237,21 @@ TEST(lines_of_options_are_kept)
 	load("[server]\nsocket = /s\nallow_peers = a\n"
 	     "socket_user = b\nsocket_group = c\n"
 	     "[route /a]\nuser = d\n"
-	     "[defaults]\nuser = e\ngroup = f\n");
-	assert_int_equal(conf->socket_line, 2);
-	assert_int_equal(conf->allow_peers_line, 3);
-	assert_int_equal(conf->socket_user_line, 4);
-	assert_int_equal(conf->socket_group_line, 5);
+	     "[defaults]\nuser = e\ngroup = f\n"
+	     "[effect x]\nprogram = /x\nuser = g\n");
+	assert_int_equal(conf_line_of_server(conf, "socket"), 2);
+	assert_int_equal(conf_line_of_server(conf, "allow_peers"), 3);
+	assert_int_equal(conf_line_of_server(conf, "socket_user"), 4);
+	assert_int_equal(conf_line_of_server(conf, "socket_group"), 5);
 	assert_int_equal(conf->routes[0].line, 6);
 	assert_string_equal(conf->routes[0].handler.user, "d");
-	assert_int_equal(conf->routes[0].handler.user_line, 7);
+	assert_int_equal(conf_line_of_route(conf, &conf->routes[0], "user"), 7);
 	assert_string_equal(conf->routes[0].handler.group, "f");
-	assert_int_equal(conf->routes[0].handler.group_line, 10);
-	assert_int_equal(conf->defaults.handler.user_line, 9);
+	assert_int_equal(
+	    conf_line_of_route(conf, &conf->routes[0], "group"), 10);
+	assert_int_equal(conf_line_of_route(conf, &conf->defaults, "user"), 9);
+	assert_int_equal(conf_line_of_effect(&conf->effects[0], "user"), 13);
+	assert_int_equal(conf_line_of_effect(&conf->effects[0], "group"), 0);
 }
 
 TEST(routes_take_defaults_in_any_order_and_are_sorted)
@@ -1549,7 +1549,7 @@ TEST(command_line_overrides_the_file)
 	assert_false(conf_check(conf, &err));
 	assert_true(conf_set(conf, "socket", "/s", &err));
 	assert_string_equal(conf->socket, "unix:/s");
-	assert_int_equal(conf->socket_line, 0);
+	assert_int_equal(conf_line_of_server(conf, "socket"), 0);
 	assert_true(conf_check(conf, &err));
 	assert_true(conf_set(conf, "workers", "4", &err));
 	assert_int_equal(conf->workers, 4);
