@@ -373,25 +373,41 @@ add_languages(struct prefer_languages *languages, const char *tag, size_t n,
 	}
 }
 
+/* Takes the weight of a language, if there is one, off the front, which ends
+ * the element.  Returns its end, or NULL. */
+static const char *
+language_weight(const char *s, unsigned *weight)
+{
+	struct range range = { .weight = WEIGHT_MAX };
+	struct pair p;
+
+	s = skip_blanks(s);
+	if (*s == ';') {
+		s = pair(skip_blanks(s + 1), &p);
+		if (s == NULL || !prefer_is_word(p.name, p.name_len, "q") ||
+		    !parameter(&p, &range))
+			return NULL;
+		s = skip_blanks(s);
+	}
+	*weight = range.weight;
+	return *s == '\0' || *s == ',' ? s : NULL;
+}
+
 /* False: the field is malformed. */
 static bool
 accept_languages(const char *s, struct prefer_languages *languages)
 {
-	struct range range;
-	const char *tag;
-	size_t n;
+	const char *tag, *end;
+	unsigned weight;
 
 	while (next_element(&s)) {
 		tag = s;
-		if ((s = language_range(tag)) == NULL)
+		if ((end = language_range(tag)) == NULL ||
+		    (s = language_weight(end, &weight)) == NULL)
 			return false;
-		n = (size_t)(s - tag);
-		range = (struct range){ .weight = WEIGHT_MAX };
-		if ((s = parameters(s, &range)) == NULL || range.other ||
-		    range.charset)
-			return false;
-		if (*tag != '*' && range.weight > 0)
-			add_languages(languages, tag, n, range.weight);
+		if (*tag != '*' && weight > 0)
+			add_languages(
+			    languages, tag, (size_t)(end - tag), weight);
 	}
 	return true;
 }

@@ -268,6 +268,8 @@ static const struct {
 	{ "*-de", "" },
 	{ "de;q=1.1", "" },
 	{ "de;level=1", "" },
+	{ "de;q=0.5;q=1", "" },
+	{ "de;", "" },
 	{ "de fr", "" },
 	{ "abcdefghi", "" },
 	{ "de-abcdefghi", "" },
