@@ -235,13 +235,13 @@ void oncectl_input_free(struct oncectl_input *in);
 
 /* --- keys ----------------------------------------------------------------- */
 
-/* Begins an object with scope, path and key, or with all that is known. */
+/* Begins an object with scope, path and key. */
 struct json_write *oncectl_row_identity(const struct record *r);
-struct json_write *
-oncectl_row_object(const struct oncectl *ctl, const struct record *r);
 
-/* Prints all that is known as lines of text. */
-void oncectl_row_lines(const struct oncectl *ctl, const struct record *r);
+/* Prints all that is known of a key, and what its program wrote to stderr last,
+ * which is changed; NULL: nothing. */
+void oncectl_row_show(
+    const struct oncectl *ctl, const struct record *r, char *errors);
 
 /* Begins a list of such rows, and prints one: see oncectl_print_table(). */
 struct oncectl_table;

@@ -280,40 +280,16 @@ output_print(struct oncectl *ctl, const struct record *row)
 
 /* --- a key ---------------------------------------------------------------- */
 
-/* What its program wrote to stderr last, in lines of their own. */
-static void
-errors_print(char *text)
-{
-	char *line, *escaped;
-
-	while ((line = strsep(&text, "\n")) != NULL) {
-		if (text == NULL && *line == '\0')
-			break; /* the end of the last line */
-		escaped = oncectl_print_escaped(line);
-		printf("stderr: %s\n", escaped);
-		free(escaped);
-	}
-}
-
 static int
 row_print(struct oncectl *ctl, const struct record *row)
 {
 	struct store_output output;
 	enum rc rc = store_output(ctl->store, row->id, &output);
 	const bool any = rc == RC_OK && output.errors.len > 0;
-	struct json_write *o;
 
 	if (rc != RC_OK && rc != RC_NOTFOUND)
 		return oncectl_fail(ctl, rc);
-	if (ctl->json) {
-		o = oncectl_row_object(ctl, row);
-		json_write_text(o, "stderr", any ? output.errors.data : NULL);
-		oncectl_print_json(o);
-	} else {
-		oncectl_row_lines(ctl, row);
-		if (any)
-			errors_print(output.errors.data);
-	}
+	oncectl_row_show(ctl, row, any ? output.errors.data : NULL);
 	if (rc == RC_OK)
 		store_output_free(&output);
 	return ONCECTL_DONE;

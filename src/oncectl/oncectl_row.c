@@ -69,22 +69,37 @@ oncectl_row_identity(const struct record *r)
 	return o;
 }
 
-struct json_write *
-oncectl_row_object(const struct oncectl *ctl, const struct record *r)
+/* What its program wrote to stderr last, in lines of their own. */
+static void
+errors_print(char *text)
 {
-	const struct shown s = row_shown(ctl, r);
-	struct json_write *o = oncectl_print_object();
+	char *line, *escaped;
 
-	oncectl_print_members(o, columns, NCOLUMNS, &s);
-	return o;
+	while ((line = strsep(&text, "\n")) != NULL) {
+		if (text == NULL && *line == '\0')
+			break; /* the end of the last line */
+		escaped = oncectl_print_escaped(line);
+		printf("stderr: %s\n", escaped);
+		free(escaped);
+	}
 }
 
 void
-oncectl_row_lines(const struct oncectl *ctl, const struct record *r)
+oncectl_row_show(
+    const struct oncectl *ctl, const struct record *r, char *errors)
 {
 	const struct shown s = row_shown(ctl, r);
+	struct json_write *o;
 
-	oncectl_print_lines(columns, NCOLUMNS, &s);
+	if (!ctl->json) {
+		oncectl_print_lines(columns, NCOLUMNS, &s);
+		errors_print(errors);
+		return;
+	}
+	o = oncectl_print_object();
+	oncectl_print_members(o, columns, NCOLUMNS, &s);
+	json_write_text(o, "stderr", errors);
+	oncectl_print_json(o);
 }
 
 struct oncectl_table *

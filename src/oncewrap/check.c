@@ -18,6 +18,7 @@
 #include "log.h"
 #include "progcheck.h"
 #include "route.h"
+#include "spool.h"
 #include "store_module.h"
 #include "user.h"
 
@@ -173,7 +174,6 @@ static void
 check_paths(struct check *c)
 {
 	const struct conf *conf = c->conf;
-	const char *tmp = getenv("TMPDIR");
 	const struct {
 		const char *option, *path;
 		bool (*check)(const char *, char *, size_t);
@@ -184,9 +184,8 @@ check_paths(struct check *c)
 		{ "socket", conf->socket, world_socket, check_private },
 		{ "log", conf->log, world_log, check_private },
 		{ "spool_dir",
-		    conf->spool_dir != NULL           ? conf->spool_dir
-			: tmp != NULL && *tmp != '\0' ? tmp
-						      : "/tmp",
+		    conf->spool_dir != NULL ? conf->spool_dir
+					    : spool_default_dir(),
 		    world_folder, NULL },
 		{ "problem_pages", conf->problem_pages, check_pages, NULL },
 		{ "status_path", conf->status_path, NULL, NULL },

@@ -291,7 +291,7 @@ plain_page(struct buf *out, int status, const char *sentence)
 	    "<h1>%s</h1>\n<p>",
 	    status, reason, reason);
 	if (rc == RC_OK)
-		rc = html_text(out, sentence);
+		rc = html_value(out, sentence);
 	return rc == RC_OK ? buf_adds(out, "</p>\n</html>\n") : rc;
 }
 

@@ -102,20 +102,12 @@ add_keys(struct buf *out, const struct conf_key_from *from)
 	return add_lines(out, 'k', &list, false);
 }
 
-static const char *
-first_line(const struct conf_route *route, bool keys)
-{
-	switch (route->fingerprint) {
-	case CONF_FINGERPRINT_VALUE:
-		return "2 value\n";
-	case CONF_FINGERPRINT_EXACT:
-		return keys ? "2 exact\n" : "1 exact\n";
-	case CONF_FINGERPRINT_NONE:
-		return "3 none\n";
-	}
-	assert(!"a way to compare");
-	return "";
-}
+/* The first lines, without and with lines of keys. */
+static const char *const first_lines[][2] = {
+	[CONF_FINGERPRINT_VALUE] = { "2 value\n", "2 value\n" },
+	[CONF_FINGERPRINT_EXACT] = { "1 exact\n", "2 exact\n" },
+	[CONF_FINGERPRINT_NONE] = { "3 none\n", "3 none\n" },
+};
 
 enum rc
 fingerprint_spec_write(const struct conf_route *route, struct buf *out)
@@ -134,7 +126,8 @@ fingerprint_spec_write(const struct conf_route *route, struct buf *out)
 		rc = cginame_variable(route->fingerprint_headers.item[i],
 		    variable, sizeof(variable));
 	if (rc == RC_OK)
-		rc = buf_adds(out, first_line(route, keys.len > 0));
+		rc = buf_adds(
+		    out, first_lines[route->fingerprint][keys.len > 0]);
 	if (rc == RC_OK)
 		rc = add_lines(out, 'h', &route->fingerprint_headers, true);
 	/* Ignored values make no difference where JSON is not read. */

@@ -55,26 +55,14 @@ add_character(struct buf *out, const char *s, const char *keep, enum rc *rc)
 	return n;
 }
 
-static enum rc
-add_text(struct buf *out, const char *s, const char *keep)
+enum rc
+html_value(struct buf *out, const char *s)
 {
 	enum rc rc = RC_OK;
 
 	while (rc == RC_OK && *s != '\0')
-		s += add_character(out, s, keep, &rc);
+		s += add_character(out, s, "", &rc);
 	return rc;
-}
-
-enum rc
-html_text(struct buf *out, const char *s)
-{
-	return add_text(out, s, "\n\t");
-}
-
-enum rc
-html_value(struct buf *out, const char *s)
-{
-	return add_text(out, s, "");
 }
 
 enum rc
@@ -126,14 +114,14 @@ html_link(struct buf *out, const char *uri, const char *text)
 	enum rc rc = RC_OK;
 
 	if (!is_web(uri)) {
-		rc = html_text(out, text);
+		rc = html_value(out, text);
 		if (rc == RC_OK)
 			rc = buf_adds(out, ": ");
-		return rc == RC_OK ? html_text(out, uri) : rc;
+		return rc == RC_OK ? html_value(out, uri) : rc;
 	}
 	for (size_t i = 0; i < 5 && rc == RC_OK; i++)
 		rc = i % 2 == 0 ? buf_adds(out, pieces[i])
-				: html_text(out, pieces[i]);
+				: html_value(out, pieces[i]);
 	return rc;
 }
 

@@ -1,6 +1,6 @@
 /*
  * HTML of our own.  All text of a page that is not a literal of this program
- * goes through html_text(), so no value can become markup.
+ * goes through html_value(), so no value can become markup.
  */
 #ifndef HTML_H
 #define HTML_H
@@ -11,17 +11,13 @@
 #include "buf.h"
 
 /*
- * Appends a text, for the content of an element or a quoted attribute.
- * & < > " ' become references.  A control character, and a byte that is no
- * UTF-8, is shown as \xNN.
+ * Appends a text of one line, for the content of an element or a quoted
+ * attribute.  & < > " ' become references.  A control character, and a byte
+ * that is no UTF-8, is shown as \xNN, so a value looks like no other one.
  */
-enum rc html_text(struct buf *out, const char *text);
-
-/* The same, but a line break or a tab is shown as \xNN too: for a value of one
- * line, which must look like no other one. */
 enum rc html_value(struct buf *out, const char *text);
 
-/* As html_text(), for any bytes, a NUL included; a line break stays one. */
+/* The same for any bytes, a NUL included; a line break or a tab stays one. */
 enum rc html_lines(struct buf *out, const void *bytes, size_t n);
 
 /* Appends a text as a part of a query string, in a quoted attribute. */

@@ -2,7 +2,7 @@
  * A problem as a page for people: what happened, what to do now, and the facts
  * that support wants to know.  It needs no script and loads nothing.
  *
- * Every text is written by html_text(), the configuration's own included.  A
+ * Every text is written by html_value(), the configuration's own included.  A
  * template of the operator is markup, and the values in it are not.
  */
 #include "config.h"
@@ -50,7 +50,7 @@ static void
 page_put_text(struct page *p, const char *text)
 {
 	if (p->rc == RC_OK)
-		p->rc = html_text(p->out, text);
+		p->rc = html_value(p->out, text);
 }
 
 static void

@@ -368,7 +368,7 @@ page_work(const struct buf *text)
 	struct buf out;
 
 	buf_init(&out, 8 * MAX);
-	assert_ok(html_text(&out, text->data));
+	assert_ok(html_value(&out, text->data));
 	assert_ok(html_lines(&out, text->data, text->len));
 	buf_free(&out);
 }
