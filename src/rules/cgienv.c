@@ -180,13 +180,10 @@ struct var {
 	uint32_t hash;
 };
 
-/* Each name is in var once.  slot is a hash table: a slot is 0, or the index
- * in var plus one.  At least half of the slots are free. */
+/* Each name is in var once. */
 struct vars {
 	struct var *var;
 	size_t n, cap;
-	uint32_t *slot;
-	size_t mask;
 };
 
 /* Numbers as text; they live as long as the vars that point to them. */
@@ -208,25 +205,22 @@ hash_of(const char *name, size_t *len)
 	return hash;
 }
 
-/* Adds a variable, in place of the one of that name if there is one. */
+/* Adds a variable, in place of the one of that name if there is one.  Of
+ * LIMIT_PARAM_COUNT names the numbers alone are compared. */
 static void
 add(struct vars *vs, const char *name, const char *value)
 {
-	size_t len, i;
-	uint32_t hash = hash_of(name, &len);
-	struct var *v;
+	size_t len;
+	const uint32_t hash = hash_of(name, &len);
 
-	for (i = hash & vs->mask; vs->slot[i] != 0; i = (i + 1) & vs->mask) {
-		v = &vs->var[vs->slot[i] - 1];
+	for (struct var *v = vs->var; v < vs->var + vs->n; v++)
 		if (v->hash == hash && v->name_len == len &&
 		    memcmp(v->name, name, len) == 0) {
 			v->value = value;
 			return;
 		}
-	}
 	assert(vs->n < vs->cap);
-	vs->var[vs->n] = (struct var){ name, value, len, hash };
-	vs->slot[i] = (uint32_t)++vs->n;
+	vs->var[vs->n++] = (struct var){ name, value, len, hash };
 }
 
 static bool
@@ -374,22 +368,12 @@ write_out(const struct vars *vs, struct cgienv *out)
 static enum rc
 begin(struct vars *vs, size_t cap, struct cgienv *out)
 {
-	size_t slots = 64;
-
 	out->envp = NULL;
 	buf_init(&out->text, LIMIT_ENV);
-	while (slots < 2 * cap)
-		slots *= 2;
 	vs->n = 0;
 	vs->cap = cap;
-	vs->mask = slots - 1;
 	vs->var = malloc(cap * sizeof(vs->var[0]));
-	vs->slot = calloc(slots, sizeof(vs->slot[0]));
-	if (vs->var != NULL && vs->slot != NULL)
-		return RC_OK;
-	free(vs->var);
-	free(vs->slot);
-	return RC_NOMEM;
+	return vs->var != NULL ? RC_OK : RC_NOMEM;
 }
 
 static enum rc
@@ -398,7 +382,6 @@ end(struct vars *vs, struct cgienv *out)
 	enum rc rc = write_out(vs, out);
 
 	free(vs->var);
-	free(vs->slot);
 	if (rc != RC_OK)
 		cgienv_free(out);
 	return rc;
