@@ -288,6 +288,13 @@ oncectl_print_object(void)
 	return &object;
 }
 
+static bool
+is_number(enum oncectl_kind kind)
+{
+	return kind == ONCECTL_INT || kind == ONCECTL_INT_OR_NULL ||
+	    kind == ONCECTL_NUMBER;
+}
+
 void
 oncectl_print_members(struct json_write *o,
     const struct oncectl_column *columns, size_t n, const void *row)
@@ -296,33 +303,17 @@ oncectl_print_members(struct json_write *o,
 
 	for (const struct oncectl_column *c = columns; c < columns + n; c++) {
 		const void *p = (const char *)row + c->offset;
+		const char *cell = cell_of(c, row, room);
 
-		switch (c->kind) {
-		case ONCECTL_INT_OR_NULL:
-			if (*(const int *)p == 0) {
-				json_write_text(o, c->member, NULL);
-				break;
-			}
-			/* FALLTHROUGH */
-		case ONCECTL_INT:
-			json_write_number(o, c->member, *(const int *)p);
-			break;
-		case ONCECTL_NUMBER:
-			json_write_number(o, c->member, *(const int64_t *)p);
-			break;
-		case ONCECTL_TIME:
+		if (c->kind == ONCECTL_TIME)
 			json_write_time(o, c->member, *(const int64_t *)p);
-			break;
-		case ONCECTL_BOOL:
+		else if (c->kind == ONCECTL_BOOL)
 			json_write_bool(o, c->member, *(const bool *)p);
-			break;
-		case ONCECTL_TEXT:
-		case ONCECTL_ARRAY:
-		case ONCECTL_KEY_STATE:
-		case ONCECTL_EFFECT_STATE:
-			json_write_text(o, c->member, cell_of(c, row, room));
-			break;
-		}
+		else if (is_number(c->kind) && cell != NULL) {
+			json_write_name(o, c->member);
+			json_write_raw(o, cell);
+		} else
+			json_write_text(o, c->member, cell);
 	}
 }
 
