@@ -16,7 +16,11 @@
 #include "cginame.h"
 #include "limit.h"
 
-#include "conf_value.h"
+#include "conf_text.h"
+
+#define HEX CONF_DIGITS "ABCDEFabcdef"
+/* RFC 3986, section 2, without '#': problems append "#code". */
+#define URI CONF_LETTERS CONF_DIGITS "-._~:/?[]@!$&'()*+,;=%"
 
 /* The length of a field name.  Its CGI variable is longer by "HTTP_". */
 #define FIELD_MAX 200
@@ -190,6 +194,44 @@ check_variable(const char *s, struct conf_error *why)
 	    variable + (strncmp(variable, "HTTP_", 5) == 0 ? 5 : 0));
 }
 
+static bool
+check_uri(const char *s, struct conf_error *why)
+{
+	size_t scheme = strspn(s, CONF_LETTERS CONF_DIGITS "+-.");
+
+	if (strchr(CONF_LETTERS, *s) == NULL || *s == '\0' ||
+	    s[scheme] != ':' || s[scheme + 1] == '\0' ||
+	    !conf_value_made_of(s, URI))
+		return conf_value_fail(why,
+		    "\"%.200s\" is not an absolute URI without a fragment", s);
+	/* RFC 3986, section 2.1. */
+	for (const char *at = s; (at = strchr(at, '%')) != NULL;)
+		if (strspn(++at, HEX) < 2)
+			return conf_value_fail(why,
+			    "\"%.200s\" has a %% without two hexadecimal "
+			    "digits "
+			    "after it: a %% itself is written as %%25",
+			    s);
+	return true;
+}
+
+/* SQLite keeps ":memory:" in memory, and takes "file:" for a URI, which could
+ * mean the same, or "no locks". */
+static bool
+text_is_file(const char *text, struct conf_error *why)
+{
+	/* Not shown: it may have a password. */
+	if (conf_text_is_nearly_postgresql(text))
+		return conf_value_fail(why,
+		    "a PostgreSQL database is named by a URI, which begins "
+		    "with "
+		    "postgresql://");
+	return (strcmp(text, ":memory:") != 0 &&
+		   strncmp(text, "file:", 5) != 0 &&
+		   strstr(text, "://") == NULL) ||
+	    conf_value_fail(why, "\"%.200s\" is not a file", text);
+}
+
 bool
 conf_item_check(const char *s, enum conf_item kind, struct conf_error *why)
 {
@@ -212,10 +254,35 @@ conf_item_check(const char *s, enum conf_item kind, struct conf_error *why)
 		return is_user(s) ||
 		    conf_value_fail(
 			why, "\"%.200s\" is not the name of a user", s);
-	case CONF_ITEM_ACCOUNT:
+	case CONF_ITEM_PEER:
 		return is_account(s) ||
 		    conf_value_fail(
 			why, "\"%.200s\" is not the name or id of a user", s);
+	case CONF_ITEM_ACCOUNT:
+		return is_account(s) ||
+		    conf_value_fail(
+			why, "\"%.200s\" is not a name or an id", s);
+	case CONF_ITEM_TOPIC:
+		return conf_value_made_of(s, CONF_TOKEN) ||
+		    conf_value_fail(
+			why, "\"%.200s\" is not a token, such as mail", s);
+	case CONF_ITEM_URI:
+		return check_uri(s, why);
+	case CONF_ITEM_DATABASE:
+		return conf_text_is_postgresql(s) || text_is_file(s, why);
+	case CONF_ITEM_DIRECTORY:
+		return s[0] == '/' ||
+		    conf_value_fail(
+			why, "\"%.200s\" is not an absolute path", s);
+	case CONF_ITEM_LOG:
+		return s[0] == '/' || strcmp(s, "stderr") == 0 ||
+		    strcmp(s, "syslog") == 0 ||
+		    conf_value_fail(why,
+			"\"%.200s\" is not stderr, syslog or an absolute path",
+			s);
+	case CONF_ITEM_SOCKET:
+	case CONF_ITEM_PATH:
+		break; /* see conf_text_single() */
 	}
 	assert(false);
 	return false;

@@ -52,8 +52,7 @@ struct conf_option {
 	const char *builtin; /* its default; NULL: what zeroed memory means */
 	int64_t min, max;
 	const char *const *words; /* KIND_WORD, KIND_WORDS */
-	enum conf_text_kind text; /* KIND_TEXT */
-	enum conf_item items;     /* KIND_LIST */
+	enum conf_item item;      /* KIND_TEXT, KIND_LIST */
 	bool empty;               /* an empty value is allowed */
 	bool at_start;            /* a reload does not change it */
 };
@@ -79,8 +78,8 @@ struct conf_option {
 #define WORD(list)   .kind = KIND_WORD, .words = WORDS(list)
 #define SEVERAL(l)   .kind = KIND_WORDS, .words = WORDS(l)
 #define STATUSES     .kind = KIND_STATUSES, .empty = true
-#define TEXT(t)      .kind = KIND_TEXT, .text = CONF_TEXT_##t
-#define LIST(i)      .kind = KIND_LIST, .items = CONF_ITEM_##i
+#define TEXT(i)      .kind = KIND_TEXT, .item = CONF_ITEM_##i
+#define LIST(i)      .kind = KIND_LIST, .item = CONF_ITEM_##i
 #define SOURCES      .kind = KIND_SOURCES
 #define EMPTY        .empty = true
 #define START        .at_start = true
@@ -119,7 +118,7 @@ static const struct conf_option server_options[] = {
 	{ S(socket_user), TEXT(ACCOUNT), START },
 	{ S(socket_group), TEXT(ACCOUNT), START },
 	{ S(workers), NUMBER(1, LIMIT_WORKERS), IS("32"), START },
-	{ S(allow_peers), LIST(ACCOUNT), EMPTY },
+	{ S(allow_peers), LIST(PEER), EMPTY },
 	{ S(io_timeout), TIME(1, DAY), IS("30s") },
 	{ S(drain_timeout), TIME(0, DAY), IS("30s") },
 	{ S(busy_timeout), TIME(0, DAY), IS("5s"), START },
@@ -335,10 +334,10 @@ set(const struct conf_option *option, void *to, const char *value,
 	case KIND_STATUSES:
 		return conf_value_statuses(value, to, why);
 	case KIND_TEXT:
-		return conf_text_single(value, option->text, arena, to, why);
+		return conf_text_single(value, option->item, arena, to, why);
 	case KIND_LIST:
 		return conf_text_list(
-		    value, option->items, option->empty, arena, to, why);
+		    value, option->item, option->empty, arena, to, why);
 	case KIND_SOURCES:
 		return conf_item_sources(value, arena, to, why);
 	case KIND_ARGV:

@@ -140,7 +140,7 @@ open_effect(struct parser *p, const char *text)
 	if (*text == '\0')
 		return fail(p, "an effect needs a name: [effect name]");
 	if (!conf_text_single(
-		text, CONF_TEXT_TOPIC, conf_arena(conf), &name, &why))
+		text, CONF_ITEM_TOPIC, conf_arena(conf), &name, &why))
 		return fail(p, "effect %s", why.text);
 	for (size_t i = 0; i < conf->neffects; i++)
 		if (strcmp(conf->effects[i].name, name) == 0)

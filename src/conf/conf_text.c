@@ -22,8 +22,6 @@
 
 #define BLANKS " \t"
 #define HEX    CONF_DIGITS "ABCDEFabcdef"
-/* RFC 3986, section 2, without '#': problems append "#code". */
-#define URI CONF_LETTERS CONF_DIGITS "-._~:/?[]@!$&'()*+,;=%"
 
 bool
 conf_text_list(const char *text, enum conf_item kind, bool empty,
@@ -136,7 +134,7 @@ conf_text_handler(const char *text, struct conf_arena *arena,
 
 	if (strncmp(text, "unix:", 5) != 0 && strncmp(text, "tcp:", 4) != 0)
 		return conf_text_argv(text, arena, out, why);
-	if (!conf_text_single(text, CONF_TEXT_SOCKET, arena, &address, why))
+	if (!conf_text_single(text, CONF_ITEM_SOCKET, arena, &address, why))
 		return false;
 	out->item = conf_value_alloc(arena, 2 * sizeof(*out->item));
 	if (out->item == NULL)
@@ -252,27 +250,6 @@ socket_text(const char *text, struct conf_arena *arena, const char **out,
 	return true;
 }
 
-static bool
-check_uri(const char *s, struct conf_error *why)
-{
-	size_t scheme = strspn(s, CONF_LETTERS CONF_DIGITS "+-.");
-
-	if (strchr(CONF_LETTERS, *s) == NULL || *s == '\0' ||
-	    s[scheme] != ':' || s[scheme + 1] == '\0' ||
-	    !conf_value_made_of(s, URI))
-		return conf_value_fail(why,
-		    "\"%.200s\" is not an absolute URI without a fragment", s);
-	/* RFC 3986, section 2.1. */
-	for (const char *at = s; (at = strchr(at, '%')) != NULL;)
-		if (strspn(++at, HEX) < 2)
-			return conf_value_fail(why,
-			    "\"%.200s\" has a %% without two hexadecimal "
-			    "digits "
-			    "after it: a %% itself is written as %%25",
-			    s);
-	return true;
-}
-
 /* A path of oncewrap's own: no request below it goes to a handler. */
 static bool
 own_path(const char *text, struct conf_arena *arena, const char **out,
@@ -322,71 +299,19 @@ conf_text_is_nearly_postgresql(const char *database)
 	    strncmp(database, "postgres:", 9) == 0;
 }
 
-/* SQLite keeps ":memory:" in memory, and takes "file:" for a URI, which could
- * mean the same, or "no locks". */
-static bool
-text_is_file(const char *text, struct conf_error *why)
-{
-	/* Not shown: it may have a password. */
-	if (conf_text_is_nearly_postgresql(text))
-		return conf_value_fail(why,
-		    "a PostgreSQL database is named by a URI, which begins "
-		    "with "
-		    "postgresql://");
-	return (strcmp(text, ":memory:") != 0 &&
-		   strncmp(text, "file:", 5) != 0 &&
-		   strstr(text, "://") == NULL) ||
-	    conf_value_fail(why, "\"%.200s\" is not a file", text);
-}
-
 bool
-conf_text_single(const char *text, enum conf_text_kind kind,
+conf_text_single(const char *text, enum conf_item kind,
     struct conf_arena *arena, const char **out, struct conf_error *why)
 {
-	struct conf_error unused;
 	const char *copy;
-	bool good = false;
 
 	if (*text == '\0')
 		return conf_value_fail(why, CONF_VALUE_EMPTY);
-	switch (kind) {
-	case CONF_TEXT_DATABASE:
-		good = conf_text_is_postgresql(text) || text_is_file(text, why);
-		break;
-	case CONF_TEXT_DIRECTORY:
-		good = text[0] == '/' ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not an absolute path", text);
-		break;
-	case CONF_TEXT_LOG:
-		good = text[0] == '/' || strcmp(text, "stderr") == 0 ||
-		    strcmp(text, "syslog") == 0 ||
-		    conf_value_fail(why,
-			"\"%.200s\" is not stderr, syslog or an absolute path",
-			text);
-		break;
-	case CONF_TEXT_SOCKET:
+	if (kind == CONF_ITEM_SOCKET)
 		return socket_text(text, arena, out, why);
-	case CONF_TEXT_ACCOUNT:
-		good = conf_item_check(text, CONF_ITEM_ACCOUNT, &unused) ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not a name or an id", text);
-		break;
-	case CONF_TEXT_FIELD:
-		good = conf_item_check(text, CONF_ITEM_FIELD, why);
-		break;
-	case CONF_TEXT_TOPIC:
-		good = conf_value_made_of(text, CONF_TOKEN) ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not a token, such as mail", text);
-		break;
-	case CONF_TEXT_URI:
-		good = check_uri(text, why);
-		break;
-	case CONF_TEXT_PATH:
+	if (kind == CONF_ITEM_PATH)
 		return own_path(text, arena, out, why);
-	}
-	if (!good)
+	if (!conf_item_check(text, kind, why))
 		return false;
 	if ((copy = conf_value_copy(arena, text, strlen(text))) == NULL)
 		return conf_value_no_memory(why);

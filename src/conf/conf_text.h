@@ -28,18 +28,6 @@ bool conf_text_handler(const char *text, struct conf_arena *arena,
 bool conf_text_words(char *const *argv, struct conf_arena *arena,
     struct conf_list *out, struct conf_error *why);
 
-enum conf_text_kind {
-	CONF_TEXT_DATABASE,  /* a file name; or postgresql:// or postgres:// */
-	CONF_TEXT_DIRECTORY, /* absolute */
-	CONF_TEXT_LOG,       /* stderr, syslog, or an absolute path */
-	CONF_TEXT_SOCKET, /* unix:/path tcp:host:port fd:N; /path gains unix: */
-	CONF_TEXT_ACCOUNT, /* user or group, name or id */
-	CONF_TEXT_FIELD,   /* the name of a field */
-	CONF_TEXT_TOPIC,   /* the name of an effect: a token */
-	CONF_TEXT_URI,     /* absolute-URI, RFC 3986, section 4.3 */
-	CONF_TEXT_PATH     /* as conf_text_path(), except "/": all paths */
-};
-
 /* Whether the database is a URI of PostgreSQL, which may have a password. */
 bool conf_text_is_postgresql(const char *database);
 
@@ -47,7 +35,9 @@ bool conf_text_is_postgresql(const char *database);
  * not take for one.  It may have a password, and must not be shown. */
 bool conf_text_is_nearly_postgresql(const char *database);
 
-bool conf_text_single(const char *text, enum conf_text_kind kind,
+/* Reads one text of that kind.  A socket's /path gains unix:, and a path is read
+ * by conf_text_path(). */
+bool conf_text_single(const char *text, enum conf_item kind,
     struct conf_arena *arena, const char **out, struct conf_error *why);
 
 /*

@@ -105,13 +105,22 @@ enum conf_item {
 				    none: no item */
 	CONF_ITEM_ENVIRONMENT, /* NAME, to be handed on, or NAME=value */
 	CONF_ITEM_POINTER,     /* JSON Pointer, RFC 6901 */
-	CONF_ITEM_ACCOUNT,     /* user name or id */
+	CONF_ITEM_PEER,        /* user name or id */
 	CONF_ITEM_USER,        /* REMOTE_USER: any name */
-	CONF_ITEM_COOKIE       /* the name of a cookie */
+	CONF_ITEM_COOKIE,      /* the name of a cookie */
+	/* of one text */
+	CONF_ITEM_ACCOUNT,   /* user or group, name or id */
+	CONF_ITEM_TOPIC,     /* the name of an effect: a token */
+	CONF_ITEM_URI,       /* absolute-URI, RFC 3986, section 4.3 */
+	CONF_ITEM_DATABASE,  /* a file name; or postgresql:// or postgres:// */
+	CONF_ITEM_DIRECTORY, /* absolute */
+	CONF_ITEM_LOG,       /* stderr, syslog, or an absolute path */
+	CONF_ITEM_SOCKET,    /* unix:/path /path tcp:host:port fd:N */
+	CONF_ITEM_PATH       /* of requests, except "/": all paths */
 };
 
 /* False with a sentence in why, which says what to write instead where that is
- * known. */
+ * known.  Not of a socket and a path. */
 bool
 conf_item_check(const char *s, enum conf_item kind, struct conf_error *why);
 
