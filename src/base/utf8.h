@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * Reads the character at s, of left bytes: *code is its code point.  Returns its
- * length; 0: it is not well formed, or left is 0.
+ * Reads the character at s, of left bytes: *code is its code point.  Returns
+ * its length; 0: it is not well formed, or left is 0.
  */
 static inline size_t
 utf8_read(const void *s, size_t left, uint32_t *code)

@@ -35,8 +35,8 @@ bool conf_text_is_postgresql(const char *database);
  * not take for one.  It may have a password, and must not be shown. */
 bool conf_text_is_nearly_postgresql(const char *database);
 
-/* Reads one text of that kind.  A socket's /path gains unix:, and a path is read
- * by conf_text_path(). */
+/* Reads one text of that kind.  A socket's /path gains unix:, and a path is
+ * read by conf_text_path(). */
 bool conf_text_single(const char *text, enum conf_item kind,
     struct conf_arena *arena, const char **out, struct conf_error *why);
 

@@ -114,8 +114,9 @@ static const struct oncectl_command commands[] = {
 	    0, ONCECTL_NEEDS_CONFIG, ONCECTL_DOCROOT, oncectl_audit },
 	{ "cgi", "SOCKET",
 	    "A CGI program that hands its request to oncewrap, for web\n"
-	    "servers that speak no FastCGI.  SOCKET is where oncewrap listens:\n"
-	    "unix:/path, /path or tcp:host:port.  It needs no database.\n",
+	    "servers that speak no FastCGI.  SOCKET is where oncewrap\n"
+	    "listens: unix:/path, /path or tcp:host:port.  It needs no\n"
+	    "database.\n",
 	    1, ONCECTL_NEEDS_CONFIG, 0, oncectl_cgi },
 	{ "checkpoint", "NAME [--emit TOPIC=FILE]... [--wait D]",
 	    "For a handler: records how far this attempt is.\n",
