@@ -369,7 +369,7 @@ fcgi_feed(struct fcgi *f, const void *data, size_t len, size_t *used)
 {
 	const unsigned char *p = data, *end = p + len;
 	enum fcgi_event event;
-	size_t n;
+	size_t n, left;
 
 	*used = 0;
 	if (f->stage == STAGE_BROKEN)
@@ -377,34 +377,28 @@ fcgi_feed(struct fcgi *f, const void *data, size_t len, size_t *used)
 	assert(f->stage != STAGE_DONE);
 	do {
 		event = FCGI_EV_MORE;
-		if (f->header_len < sizeof(f->header)) {
-			n = MIN(sizeof(f->header) - f->header_len,
-			    (size_t)(end - p));
-			if (n == 0)
-				break;
-			memcpy(f->header + f->header_len, p, n);
-			p += n;
-			f->header_len += n;
-			if (f->header_len < sizeof(f->header))
-				break;
-			event = begin_record(f);
-		} else if (f->content_left > 0) {
-			n = MIN(f->content_left, (size_t)(end - p));
-			if (n == 0)
-				break;
-			f->content_left -= n;
-			event = content(f, p, n);
-			p += n;
-		} else if (f->padding_left > 0) {
-			n = MIN(f->padding_left, (size_t)(end - p));
-			if (n == 0)
-				break;
-			f->padding_left -= n;
-			p += n;
-		} else {
+		left = f->header_len < sizeof(f->header)
+		    ? sizeof(f->header) - f->header_len
+		    : f->content_left > 0 ? f->content_left
+					  : f->padding_left;
+		if (left == 0) {
 			f->header_len = 0;
 			event = end_record(f);
+			continue;
 		}
+		if ((n = MIN(left, (size_t)(end - p))) == 0)
+			break;
+		if (f->header_len < sizeof(f->header)) {
+			memcpy(f->header + f->header_len, p, n);
+			f->header_len += n;
+			if (n == left)
+				event = begin_record(f);
+		} else if (f->content_left > 0) {
+			f->content_left -= n;
+			event = content(f, p, n);
+		} else
+			f->padding_left -= n;
+		p += n;
 	} while (event == FCGI_EV_MORE);
 	*used = len - (size_t)(end - p);
 	return event;
