@@ -59,9 +59,8 @@ take_all(struct input *in, const char *set)
 	return (size_t)(in->p - start);
 }
 
-/* Counts every character, and stores those that fit. */
-static void
-append(struct key *key, char c)
+void
+key_add(struct key *key, char c)
 {
 	if (key->len < LIMIT_KEY)
 		key->text[key->len] = c;
@@ -88,7 +87,7 @@ parse_string(struct input *in, struct key *out)
 			return false;
 		}
 		if (out != NULL)
-			append(out, c);
+			key_add(out, c);
 	}
 	return false;
 }
@@ -237,7 +236,7 @@ parse_bare(struct input *in, struct key *out)
 
 	while ((c = key_peek(in)) > 0x20 && c < 0x7f &&
 	    !key_is_one_of(c, "\",;\\")) {
-		append(out, (char)c);
+		key_add(out, (char)c);
 		in->p++;
 	}
 	return parse_end(in);

@@ -43,6 +43,9 @@ struct key {
 	size_t len;
 };
 
+/* Counts every character, and stores those that fit. */
+void key_add(struct key *key, char c);
+
 /* Reads a key of any length from 1 to LIMIT_KEY.  On any verdict but KEY_OK,
  * *out is empty. */
 enum key_verdict

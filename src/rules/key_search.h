@@ -99,8 +99,8 @@ struct key_value {
 /* Takes a text as the value. */
 enum rc key_value_take(struct key_value *v, const char *text, size_t len);
 
-/* Notes what is wrong with the value. */
-void key_value_refuse(struct key_value *v, enum key_verdict verdict);
+/* Notes what is wrong with the value; RC_OK. */
+enum rc key_value_refuse(struct key_value *v, enum key_verdict verdict);
 
 enum rc key_value_header(
     struct key_value *v, enum conf_key_syntax syntax, const struct request *rq);

@@ -9,11 +9,12 @@
 #include "limit.h"
 #include "key_search.h"
 
-void
+enum rc
 key_value_refuse(struct key_value *v, enum key_verdict verdict)
 {
 	v->verdict = verdict;
 	buf_free(&v->text);
+	return RC_OK;
 }
 
 /* Takes a text as the value of a source. */
@@ -23,18 +24,12 @@ key_value_take(struct key_value *v, const char *text, size_t len)
 	enum key_verdict verdict;
 	enum rc rc;
 
-	if (v->verdict != KEY_ABSENT) {
-		key_value_refuse(v, KEY_TWICE);
-		return RC_OK;
-	}
-	if (len > LIMIT_KEY) {
-		key_value_refuse(v, KEY_TOO_LONG);
-		return RC_OK;
-	}
-	if ((verdict = key_check_text(text, len)) != KEY_OK) {
-		key_value_refuse(v, verdict);
-		return RC_OK;
-	}
+	if (v->verdict != KEY_ABSENT)
+		return key_value_refuse(v, KEY_TWICE);
+	if (len > LIMIT_KEY)
+		return key_value_refuse(v, KEY_TOO_LONG);
+	if ((verdict = key_check_text(text, len)) != KEY_OK)
+		return key_value_refuse(v, verdict);
 	if ((rc = buf_add(&v->text, text, len)) == RC_OK)
 		v->verdict = KEY_OK;
 	return rc;
@@ -44,41 +39,27 @@ enum rc
 key_value_header(
     struct key_value *v, enum conf_key_syntax syntax, const struct request *rq)
 {
+	const char *variable = v->source->variable;
+	const size_t n = request_count(rq, variable);
 	enum key_verdict verdict;
 	struct key key;
 
-	switch (request_count(rq, v->source->variable)) {
-	case 0:
-		return RC_OK;
-	case 1:
-		break;
-	default:
-		key_value_refuse(v, KEY_LIST);
-		return RC_OK;
-	}
-	verdict =
-	    key_read(request_param(rq, v->source->variable), syntax, &key);
-	if (verdict == KEY_OK)
-		return key_value_take(v, key.text, key.len);
-	key_value_refuse(v, verdict);
-	return RC_OK;
+	if (n != 1)
+		return n == 0 ? RC_OK : key_value_refuse(v, KEY_LIST);
+	verdict = key_read(request_param(rq, variable), syntax, &key);
+	return verdict == KEY_OK ? key_value_take(v, key.text, key.len)
+				 : key_value_refuse(v, verdict);
 }
 
 enum rc
 key_value_cookie(struct key_value *v, const struct request *rq)
 {
 	const char *text = NULL;
-	size_t len = 0;
+	size_t len = 0, n = request_cookie(rq, v->source->name, &text, &len);
 
-	switch (request_cookie(rq, v->source->name, &text, &len)) {
-	case 0:
-		return RC_OK;
-	case 1:
-		return key_value_take(v, text, len);
-	default:
-		key_value_refuse(v, KEY_TWICE);
-		return RC_OK;
-	}
+	if (n != 1)
+		return n == 0 ? RC_OK : key_value_refuse(v, KEY_TWICE);
+	return key_value_take(v, text, len);
 }
 
 enum rc
@@ -98,14 +79,6 @@ key_value_member(struct key_value *v, const struct json *json)
 	return rc == RC_NOMEM ? rc : RC_OK;
 }
 
-static void
-add_char(struct key *out, char c)
-{
-	if (out->len < LIMIT_KEY)
-		out->text[out->len] = c;
-	out->len++;
-}
-
 /* Adds a part of a pair: no part has a '+' of its own. */
 static void
 add_part(struct key *out, const struct buf *text)
@@ -117,11 +90,11 @@ add_part(struct key *out, const struct buf *text)
 	for (i = 0; i < text->len; i++) {
 		c = text->data[i];
 		if (c == '%' || c == '+') {
-			add_char(out, '%');
-			add_char(out, hex[c >> 4]);
-			add_char(out, hex[c & 15]);
+			key_add(out, '%');
+			key_add(out, hex[c >> 4]);
+			key_add(out, hex[c & 15]);
 		} else {
-			add_char(out, c);
+			key_add(out, c);
 		}
 	}
 }
@@ -149,7 +122,7 @@ key_value_make(const struct key_value *v, unsigned n, struct key *out,
 	} else {
 		*source = NULL;
 		add_part(out, &v[0].text);
-		add_char(out, '+');
+		key_add(out, '+');
 		add_part(out, &v[1].text);
 	}
 	return out->len > LIMIT_KEY ? KEY_TOO_LONG : KEY_OK;
