@@ -9,6 +9,7 @@
 #include <err.h>
 #include <getopt.h>
 #include <locale.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,21 +59,30 @@ refuse_usage(void)
 }
 
 int
+oncectl_refuse(int status, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vwarnx(format, ap);
+	va_end(ap);
+	return status;
+}
+
+int
 oncectl_fail(const struct oncectl *ctl, enum rc rc)
 {
 	struct store_files_bar bar;
 	char why[512];
 
 	if (rc == RC_READONLY && !conf_text_is_postgresql(ctl->database) &&
-	    !store_files_check(ctl->database, STORE_FILES_WRITE, &bar)) {
-		warnx("%s: %s", bar.file, bar.cure);
-		return ONCECTL_REFUSED;
-	}
+	    !store_files_check(ctl->database, STORE_FILES_WRITE, &bar))
+		return oncectl_refuse(
+		    ONCECTL_REFUSED, "%s: %s", bar.file, bar.cure);
 	snprintf(why, sizeof(why), "%s", rc_text(rc));
 	if (ctl->store != NULL)
 		(void)store_why(ctl->store, rc, why, sizeof(why));
-	warnx("%s: %s", ctl->database, why);
-	return ONCECTL_REFUSED;
+	return oncectl_refuse(ONCECTL_REFUSED, "%s: %s", ctl->database, why);
 }
 
 /* --- the log -------------------------------------------------------------- */
@@ -451,10 +461,8 @@ main(int argc, char **argv)
 		return ONCECTL_REFUSED;
 	conf = ctl.config != NULL ? conffile_load(ctl.config, &why)
 				  : conf_default(&why);
-	if (conf == NULL) {
-		warnx("%s", why.text);
-		return ONCECTL_REFUSED;
-	}
+	if (conf == NULL)
+		return oncectl_refuse(ONCECTL_REFUSED, "%s", why.text);
 	ctl.conf = conf;
 	status = oncectl_run(&ctl, command);
 	conf_unref(conf);

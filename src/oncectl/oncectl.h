@@ -188,6 +188,10 @@ int oncectl_outbox_export(struct oncectl *ctl);
 
 /* --- what subcommands share ----------------------------------------------- */
 
+/* Prints a message as warnx(3) does; returns the exit status. */
+int oncectl_refuse(int status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Prints "oncectl: <database>: why" on stderr; returns ONCECTL_REFUSED. */
 int oncectl_fail(const struct oncectl *ctl, enum rc rc);
 

@@ -284,10 +284,9 @@ oncectl_audit(struct oncectl *ctl)
 {
 	struct audit a = { .ctl = ctl };
 
-	if (ctl->config == NULL) {
-		warnx("audit: needs a configuration: -f");
-		return ONCECTL_USAGE;
-	}
+	if (ctl->config == NULL)
+		return oncectl_refuse(
+		    ONCECTL_USAGE, "audit: needs a configuration: -f");
 	a.table =
 	    oncectl_print_table(ctl->json ? NULL : stdout, columns, NCOLUMNS);
 	look_at_routes(&a);

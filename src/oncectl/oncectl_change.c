@@ -401,16 +401,15 @@ oncectl_resolve(struct oncectl *ctl)
 	const unsigned both = ONCECTL_COMPLETED | ONCECTL_NOT_EXECUTED;
 	const struct resolve_act *release = &resolve_acts[RESOLVE_RELEASE];
 
-	if ((ctl->given & both) == 0 || (ctl->given & both) == both) {
-		warnx("resolve: say --completed or --not-executed");
-		return ONCECTL_USAGE;
-	}
+	if ((ctl->given & both) == 0 || (ctl->given & both) == both)
+		return oncectl_refuse(ONCECTL_USAGE,
+		    "resolve: say --completed or --not-executed");
 	if (oncectl_row_is_named(ctl) || (ctl->given & ONCECTL_MANY) == 0)
 		return change_named(ctl, release);
 	if ((ctl->given & ONCECTL_NOT_EXECUTED) != 0)
 		return change_many(ctl, release);
-	warnx("resolve: --completed is said of one key: name it");
-	return ONCECTL_USAGE;
+	return oncectl_refuse(
+	    ONCECTL_USAGE, "resolve: --completed is said of one key: name it");
 }
 
 int
@@ -420,7 +419,7 @@ oncectl_forget(struct oncectl *ctl)
 		return change_named(ctl, forget);
 	if ((ctl->given & ONCECTL_MANY) != 0)
 		return change_many(ctl, forget);
-	warnx("forget: name a KEY, --downstream or --instance, or which keys "
-	      "by --state, --scope, --path, --older and --peer");
-	return ONCECTL_USAGE;
+	return oncectl_refuse(ONCECTL_USAGE,
+	    "forget: name a KEY, --downstream or --instance, or which keys "
+	    "by --state, --scope, --path, --older and --peer");
 }

@@ -376,10 +376,9 @@ oncectl_show(struct oncectl *ctl)
 	struct record row;
 	int status;
 
-	if ((ctl->given & both) == both) {
-		warnx("show: either --response or --output");
-		return ONCECTL_USAGE;
-	}
+	if ((ctl->given & both) == both)
+		return oncectl_refuse(
+		    ONCECTL_USAGE, "show: either --response or --output");
 	if ((status = oncectl_row_find(ctl, &row)) != -1)
 		return status;
 	if (ctl->instance != NULL &&

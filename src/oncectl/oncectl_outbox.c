@@ -116,11 +116,10 @@ outbox_refuse(struct oncectl *ctl, int64_t id)
 	struct effect row;
 	enum rc rc = store_browse_effect(ctl->store, id, &row);
 
-	if (rc == RC_NOTFOUND) {
-		warnx("%s: effect %" PRId64 ": no such effect", ctl->database,
+	if (rc == RC_NOTFOUND)
+		return oncectl_refuse(ONCECTL_REFUSED,
+		    "%s: effect %" PRId64 ": no such effect", ctl->database,
 		    id);
-		return ONCECTL_REFUSED;
-	}
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
 	if (store_owner_is_dead(ctl->store, row.owner))
@@ -199,17 +198,15 @@ outbox_ls(struct oncectl *ctl)
 	struct store_effect_filter filter = { .scope = ctl->scope,
 		.path = ctl->path };
 
-	if (ctl->nargs > 1) {
-		warnx("outbox ls: too many arguments");
-		return ONCECTL_USAGE;
-	}
+	if (ctl->nargs > 1)
+		return oncectl_refuse(
+		    ONCECTL_USAGE, "outbox ls: too many arguments");
 	if (ctl->state != NULL &&
-	    !effect_state_parse(ctl->state, &filter.state)) {
-		warnx("--state: \"%s\" is not a state of an effect: pending, "
-		      "delivered or dead_letter",
+	    !effect_state_parse(ctl->state, &filter.state))
+		return oncectl_refuse(ONCECTL_USAGE,
+		    "--state: \"%s\" is not a state of an effect: pending, "
+		    "delivered or dead_letter",
 		    ctl->state);
-		return ONCECTL_USAGE;
-	}
 	return outbox_print_all(ctl, &filter,
 	    oncectl_print_table(
 		ctl->json ? NULL : stdout, columns + 1, NLISTED));
@@ -224,19 +221,16 @@ oncectl_outbox(struct oncectl *ctl)
 
 	if (strcmp(verb, "ls") == 0)
 		return outbox_ls(ctl);
-	if (!drop && strcmp(verb, "retry") != 0) {
-		warnx("outbox: say ls, retry ID or drop ID");
-		return ONCECTL_USAGE;
-	}
-	if (ctl->given != 0) {
-		warnx("outbox %s: takes no such option", verb);
-		return ONCECTL_USAGE;
-	}
-	if (ctl->nargs != 2 || !ascii_number(ctl->arg[1], &id) || id == 0) {
-		warnx("outbox %s: needs the ID of an effect, as \"outbox ls\" "
-		      "shows it",
+	if (!drop && strcmp(verb, "retry") != 0)
+		return oncectl_refuse(
+		    ONCECTL_USAGE, "outbox: say ls, retry ID or drop ID");
+	if (ctl->given != 0)
+		return oncectl_refuse(
+		    ONCECTL_USAGE, "outbox %s: takes no such option", verb);
+	if (ctl->nargs != 2 || !ascii_number(ctl->arg[1], &id) || id == 0)
+		return oncectl_refuse(ONCECTL_USAGE,
+		    "outbox %s: needs the ID of an effect, as \"outbox ls\" "
+		    "shows it",
 		    verb);
-		return ONCECTL_USAGE;
-	}
 	return outbox_change(ctl, id, drop);
 }

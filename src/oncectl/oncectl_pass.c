@@ -58,8 +58,7 @@ end_pass(struct oncectl *ctl, enum rc rc, const char *done, int n)
 		return oncectl_fail(ctl, rc);
 	if (!atomic_load(&stop))
 		return ONCECTL_DONE;
-	warnx("%s: interrupted", ctl->command);
-	return ONCECTL_REFUSED;
+	return oncectl_refuse(ONCECTL_REFUSED, "%s: interrupted", ctl->command);
 }
 
 /* The most keys that are named. */
@@ -141,10 +140,9 @@ oncectl_reconcile(struct oncectl *ctl)
 	enum rc rc;
 	int n;
 
-	if (ctl->config == NULL) {
-		warnx("reconcile: needs a configuration: -f");
-		return ONCECTL_USAGE;
-	}
+	if (ctl->config == NULL)
+		return oncectl_refuse(
+		    ONCECTL_USAGE, "reconcile: needs a configuration: -f");
 	log_set_level(LOG_INFO);
 	rc = reconcile_all(ctl->store, ctl->conf, oncectl_stop(false), &n);
 	return end_pass(ctl, rc, "tried", n);

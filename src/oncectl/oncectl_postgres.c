@@ -195,16 +195,14 @@ oncectl_copy(struct oncectl *ctl)
 	char why[1024];
 	enum rc rc;
 
-	if (ctl->to == NULL) {
-		warnx("copy: name the target: --to URI");
-		return ONCECTL_USAGE;
-	}
-	if (conf_text_is_postgresql(ctl->database)) {
-		warnx("copy: %s: only an SQLite database is copied; pg_dump(1) "
-		      "copies a PostgreSQL one",
+	if (ctl->to == NULL)
+		return oncectl_refuse(
+		    ONCECTL_USAGE, "copy: name the target: --to URI");
+	if (conf_text_is_postgresql(ctl->database))
+		return oncectl_refuse(ONCECTL_REFUSED,
+		    "copy: %s: only an SQLite database is copied; pg_dump(1) "
+		    "copies a PostgreSQL one",
 		    ctl->database);
-		return ONCECTL_REFUSED;
-	}
 	if ((module = module_for_target(ctl)) == NULL ||
 	    (to = open_target(ctl, module)) == NULL)
 		return ONCECTL_REFUSED;

@@ -293,18 +293,15 @@ oncectl_row_find(struct oncectl *ctl, struct record *row)
 	enum rc rc;
 
 	if (ctl->nargs + (ctl->downstream != NULL) + (ctl->instance != NULL) !=
-	    1) {
-		warnx("%s: name it by KEY, --downstream or --instance",
+	    1)
+		return oncectl_refuse(ONCECTL_USAGE,
+		    "%s: name it by KEY, --downstream or --instance",
 		    ctl->command);
-		return ONCECTL_USAGE;
-	}
-	if ((ctl->given & (ONCECTL_STATE | ONCECTL_OLDER | ONCECTL_PEER)) !=
-	    0) {
-		warnx("%s: --state, --older and --peer choose many keys, not "
-		      "one that is named",
+	if ((ctl->given & (ONCECTL_STATE | ONCECTL_OLDER | ONCECTL_PEER)) != 0)
+		return oncectl_refuse(ONCECTL_USAGE,
+		    "%s: --state, --older and --peer choose many keys, not "
+		    "one that is named",
 		    ctl->command);
-		return ONCECTL_USAGE;
-	}
 	make_filter(ctl, &filter);
 	if (only_row(ctl, &filter, row, &rc))
 		return -1;

@@ -185,15 +185,13 @@ say(struct oncectl *ctl, enum verb verb)
 	int status = ONCECTL_REFUSED;
 	bool good = true;
 
-	if (verb != RESPOND && ctl->nargs != 1) {
-		warnx("%s: which %s?", ctl->command,
-		    verb == EMIT ? "topic" : "recovery point");
-		return ONCECTL_USAGE;
-	}
+	if (verb != RESPOND && ctl->nargs != 1)
+		return oncectl_refuse(ONCECTL_USAGE, "%s: which %s?",
+		    ctl->command, verb == EMIT ? "topic" : "recovery point");
 	if (s.token == NULL) { /* before any input is read */
-		warnx("%s: ONCE_TOKEN is not set: this is for handlers",
+		return oncectl_refuse(ONCECTL_USAGE,
+		    "%s: ONCE_TOKEN is not set: this is for handlers",
 		    ctl->command);
-		return ONCECTL_USAGE;
 	}
 	response_init(&s.response);
 	if (verb == EMIT)

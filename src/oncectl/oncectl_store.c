@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <err.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
@@ -252,10 +251,9 @@ oncectl_backup(struct oncectl *ctl)
 	struct json_write *o;
 	enum rc rc;
 
-	if (ctl->nargs != 1) {
-		warnx("backup: name the FILE to make");
-		return ONCECTL_USAGE;
-	}
+	if (ctl->nargs != 1)
+		return oncectl_refuse(
+		    ONCECTL_USAGE, "backup: name the FILE to make");
 	memset(&what, 0, sizeof(what));
 	what.file = ctl->arg[0];
 	what.replace = (ctl->given & ONCECTL_YES) != 0;
@@ -266,10 +264,8 @@ oncectl_backup(struct oncectl *ctl)
 	/* Then a limit of the file size is an error of write(2). */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	rc = store_backup(ctl->store, &what, &copied, why, sizeof(why));
-	if (rc != RC_OK) {
-		warnx("backup: %s", why);
-		return ONCECTL_REFUSED;
-	}
+	if (rc != RC_OK)
+		return oncectl_refuse(ONCECTL_REFUSED, "backup: %s", why);
 	if (!ctl->json) {
 		printf("%s: %ju bytes, as of %s\n", what.file,
 		    (uintmax_t)copied.bytes,
