@@ -51,25 +51,17 @@ cginame_resolve(char *path, size_t len, size_t info)
 enum rc
 cginame_path(const char *script_name, const char *path_info, struct buf *out)
 {
-	size_t info, len = 0;
+	const char *name = script_name != NULL ? script_name : "";
+	size_t len = 0;
 	enum rc rc;
 
 	buf_clear(out);
-	rc = buf_addc(out, '/');
-	if (rc == RC_OK && script_name != NULL)
-		rc = buf_adds(out, script_name);
-	info = out->len;
-	if (rc == RC_OK && path_info != NULL)
-		rc = buf_adds(out, path_info);
+	rc = buf_addf(out, "/%s%s", name, path_info != NULL ? path_info : "");
 	if (rc == RC_OK &&
-	    (len = cginame_resolve(out->data, out->len, info)) == 0)
+	    (len = cginame_resolve(out->data, out->len, 1 + strlen(name))) == 0)
 		rc = RC_INVALID;
-	if (rc != RC_OK) {
-		buf_clear(out);
-		return rc;
-	}
-	buf_truncate(out, len);
-	return RC_OK;
+	buf_truncate(out, rc == RC_OK ? len : 0);
+	return rc;
 }
 
 enum rc

@@ -100,9 +100,7 @@ cgienv_script_name(const struct request *rq, struct cgienv_script *s)
 	if (filename != NULL) {
 		rc = buf_adds(&s->filename, without_proxy(filename));
 	} else if (root != NULL && name != NULL) {
-		rc = buf_adds(&s->filename, root);
-		if (rc == RC_OK)
-			rc = buf_adds(&s->filename, name);
+		rc = buf_addf(&s->filename, "%s%s", root, name);
 	} else {
 		return RC_NOTFOUND;
 	}

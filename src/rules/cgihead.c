@@ -251,15 +251,9 @@ static enum cgihead_verdict
 keep_field(
     struct parse *ps, struct cgihead_text name, struct cgihead_text value)
 {
-	struct buf *fields = &ps->response->fields;
-	enum rc rc = buf_add(fields, name.p, name.n);
+	enum rc rc = buf_addf(&ps->response->fields, "%.*s: %.*s\r\n",
+	    (int)name.n, name.p, (int)value.n, value.p);
 
-	if (rc == RC_OK)
-		rc = buf_adds(fields, ": ");
-	if (rc == RC_OK)
-		rc = buf_add(fields, value.p, value.n);
-	if (rc == RC_OK)
-		rc = buf_adds(fields, "\r\n");
 	if (rc == RC_OK)
 		return CGIHEAD_OK;
 	return rc == RC_LIMIT ? CGIHEAD_TOO_LONG : CGIHEAD_NO_MEMORY;

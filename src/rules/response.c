@@ -59,23 +59,11 @@ response_free(struct response *r)
 enum rc
 response_add(struct response *r, const char *name, const char *value)
 {
-	size_t before = r->fields.len;
-	enum rc rc;
-
 	if (!conf_value_made_of(name, CONF_TOKEN) ||
 	    strpbrk(value, "\r\n") != NULL)
 		return RC_INVALID;
 	r->fields.max = LIMIT_HEAD + LIMIT_OWN_FIELDS;
-	rc = buf_adds(&r->fields, name);
-	if (rc == RC_OK)
-		rc = buf_adds(&r->fields, ": ");
-	if (rc == RC_OK)
-		rc = buf_adds(&r->fields, value);
-	if (rc == RC_OK)
-		rc = buf_adds(&r->fields, "\r\n");
-	if (rc != RC_OK)
-		buf_truncate(&r->fields, before);
-	return rc;
+	return buf_addf(&r->fields, "%s: %s\r\n", name, value);
 }
 
 /* Adds one line, which is without its line end. */
@@ -271,22 +259,6 @@ response_remove_hop_by_hop(struct response *r)
 	sweep(&r->fields);
 }
 
-static enum rc
-add_status(struct buf *out, int status, const char *reason)
-{
-	char line[] = "Status: 000 ";
-	enum rc rc;
-
-	assert(status >= 100 && status <= 999);
-	line[8] = (char)('0' + status / 100);
-	line[9] = (char)('0' + status / 10 % 10);
-	line[10] = (char)('0' + status % 10);
-	rc = buf_adds(out, line);
-	if (rc == RC_OK)
-		rc = buf_adds(out, reason);
-	return rc == RC_OK ? buf_adds(out, "\r\n") : rc;
-}
-
 enum rc
 response_head(const struct response *r, struct buf *out)
 {
@@ -294,10 +266,11 @@ response_head(const struct response *r, struct buf *out)
 	const char *reason = r->reason;
 	enum rc rc = RC_OK;
 
+	assert(r->status >= 100 && r->status <= 999);
 	if (*reason == '\0')
 		reason = response_reason(r->status);
 	if (r->kind == RESPONSE_DOCUMENT)
-		rc = add_status(out, r->status, reason);
+		rc = buf_addf(out, "Status: %d %s\r\n", r->status, reason);
 	if (rc == RC_OK)
 		rc = buf_add(out, r->fields.data, r->fields.len);
 	if (rc == RC_OK)
