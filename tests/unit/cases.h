@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -20,6 +21,14 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 #define assert_ok(call) assert_int_equal((call), RC_OK)
+
+/* Waits until that is so, for a minute and what it takes to look. */
+#define AWAIT(condition)                                                 \
+	for (int looks = 0; !(condition); looks++) {                     \
+		if (looks == 20000)                                      \
+			fail_msg("not within a minute: %s", #condition); \
+		nanosleep(&(const struct timespec){ 0, 3000000 }, NULL); \
+	}
 
 static struct CMUnitTest case_list[120];
 static int case_lines[COUNT(case_list)];

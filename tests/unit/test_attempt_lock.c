@@ -286,8 +286,7 @@ TEST(a_session_without_its_leader_is_found)
 	close(ready[1]);
 	close(hold[1]);
 	assert_int_equal(read(ready[0], &c, 1), 0); /* it has ended */
-	while (has(&session, TOKEN))
-		continue;
+	AWAIT(!has(&session, TOKEN));
 	close(ready[0]);
 	close(hold[0]);
 }
@@ -351,8 +350,7 @@ TEST(a_process_without_its_first_thread_is_found)
 	}
 	assert_int_equal(read(fd[0], &c, 1), 1);
 	assert_true(process_session(pid, &session));
-	while (!is_zombie(pid))
-		continue;
+	AWAIT(is_zombie(pid));
 	assert_true(has(&session, TOKEN));
 	end(pid);
 	assert_false(has(&session, TOKEN));
@@ -369,8 +367,7 @@ TEST(a_process_without_its_first_thread_has_an_environment)
 	    "print(flush=True)\n"
 	    "ctypes.CDLL(None).pthread_exit(None)\n");
 
-	while (!is_zombie(pid))
-		continue;
+	AWAIT(is_zombie(pid));
 	assert_true(has(NULL, TOKEN));
 	end(pid);
 	assert_false(has(NULL, TOKEN));

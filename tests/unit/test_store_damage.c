@@ -257,6 +257,7 @@ STORE_TEST(a_failing_write_makes_no_row_bad)
 	store_close(store);
 	refuse_writes();
 	o.create = false;
+	o.busy_timeout = 100;
 	store = open_with(o);
 	before = bad_rows();
 	assert_int_equal(

@@ -29,21 +29,14 @@ becomes(const char *key, enum record_state wanted)
 	return true;
 }
 
-/* Until the committer has the lock again, or ten seconds.  Before that it
- * refuses reservations almost at once. */
-static bool
-becomes_healthy(void)
+/* Until the committer has the lock again.  Before that it refuses reservations
+ * almost at once. */
+static void
+await_health(void)
 {
-	const int64_t until = clock_mono() + 10000;
-	uint64_t generation = 0;
 	char why[200];
 
-	while (!store_health(store, why, sizeof(why))) {
-		if (clock_mono() >= until)
-			return false;
-		store_wait(store, &generation, clock_mono() + 10);
-	}
-	return true;
+	AWAIT(store_health(store, why, sizeof(why)));
 }
 
 /* That nothing is settled for a while: what is queued stays queued. */
@@ -145,7 +138,7 @@ STORE_TEST(a_reservation_gives_up_in_time)
 	assert_int_equal(state_of("k"), RECORD_NONE);
 	assert_int_equal(state_of("before"), RECORD_IN_PROGRESS);
 	raw_run(other, "ROLLBACK");
-	assert_true(becomes_healthy());
+	await_health();
 	/* what was given up does not happen after all */
 	assert_int_equal(decision_for("later"), DECIDE_RUN);
 	assert_int_equal(state_of("k"), RECORD_NONE);

@@ -15,9 +15,6 @@
 #include "store_fixture.h"
 #include "postgres.h"
 
-/* How long the keeper may take (ms). */
-#define SOON 60000
-
 static char direct[256], through[256];
 
 static int
@@ -81,43 +78,24 @@ teardown_proxy(void **state)
 
 /* --- the words ------------------------------------------------------------ */
 
-/* Waits until a query says 1. */
-static void
-await(const char *sql)
-{
-	const int64_t until = clock_mono() + SOON;
-
-	while (raw_number(sql) != 1)
-		if (clock_mono() > until)
-			fail_msg("%s", sql);
-}
+#define await(sql) AWAIT(raw_number(sql) == 1)
 
 /* Waits until the key is in that state; RECORD_NONE: until it is not there. */
-static void
-await_state(const char *key, enum record_state state)
-{
-	const int64_t until = clock_mono() + SOON;
-
-	while (!row_is(key, state))
-		if (clock_mono() > until)
-			fail_msg("%s: not %s", key, record_state_name(state));
-}
+#define await_state(key, state) AWAIT(row_is((key), (state)))
 
 /* Waits until the keeper has recorded all that it has taken. */
 static void
 wait_for_keeper(void)
 {
-	const int64_t until = clock_mono() + SOON;
 	struct store_reservation r = reservation("probe");
 	struct store_lease lease;
 	struct record found;
 	enum decision d;
+	enum rc rc;
 
-	while (store_reserve(store, &r, &lease, &d, &found) != RC_OK) {
-		if (clock_mono() > until)
-			fail_msg("the keeper does not end");
-		assert_null(found.fingerprint_spec);
-	}
+	AWAIT((rc = store_reserve(store, &r, &lease, &d, &found)) == RC_OK ||
+	    found.fingerprint_spec != NULL);
+	assert_ok(rc);
 	record_free(&found);
 	if (d == DECIDE_RUN)
 		settle(&lease, RECORD_COMPLETED);
@@ -550,10 +528,12 @@ static void *
 cancel(void *arg)
 {
 	(void)arg;
-	while (atomic_load(&cancelling))
+	while (atomic_load(&cancelling)) {
 		(void)control(
 		    "server sql SELECT count(pg_cancel_backend(pid)) FROM "
 		    "pg_stat_activity WHERE wait_event = 'SyncRep'");
+		usleep(10000);
+	}
 	return NULL;
 }
 
@@ -622,10 +602,9 @@ make_standby(const char *name)
 static void
 wait_for_beats(void)
 {
-	const int64_t until = clock_mono() + SOON, seen = last_beat() + 2;
+	const int64_t seen = last_beat() + 2;
 
-	while (last_beat() <= seen)
-		assert_true(clock_mono() < until);
+	AWAIT(last_beat() > seen);
 }
 
 /* Another process finds it as any other answer. */
@@ -663,7 +642,6 @@ CASE(an_answer_that_only_the_primary_has_is_not_told)
  * does not any more. */
 CASE(an_old_answer_that_no_standby_confirmed_is_not_told)
 {
-	const int64_t until = clock_mono() + SOON;
 	struct record first = find_in(store, "first");
 	pthread_t thread;
 	struct store *other;
@@ -674,8 +652,7 @@ CASE(an_old_answer_that_no_standby_confirmed_is_not_told)
 	(void)control("server synchronous ghost");
 	thread = start_cancelling();
 	/* until its keeper has seen that COMMITs wait for a standby */
-	while (store_make_durable(other, &first) == RC_OK)
-		assert_true(clock_mono() < until);
+	AWAIT(store_make_durable(other, &first) != RC_OK);
 	assert_int_equal(store_make_durable(other, &first), RC_IO);
 	stop_cancelling(thread);
 	store_close(other);

@@ -246,10 +246,7 @@ watch(void *arg)
 {
 	struct watch *w = arg;
 
-	const int64_t end = clock_mono() + 20000;
-
-	while (number(w->until) == 0 && clock_mono() < end)
-		continue;
+	AWAIT(number(w->until) != 0);
 	(void)control("%s", w->then);
 	return NULL;
 }

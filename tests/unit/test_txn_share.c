@@ -116,12 +116,7 @@ end(struct name *n)
 static void
 wait_for(long (*count)(void), long wanted)
 {
-	const int64_t until = clock_mono() + PATIENCE;
-
-	while (count() != wanted) {
-		assert_true(clock_mono() < until);
-		(void)sched_yield();
-	}
+	AWAIT(count() == wanted);
 }
 
 static long

@@ -65,8 +65,7 @@ run_together(struct topic_write *t, unsigned n)
 		t[i].w.run = topic_run;
 		assert_int_equal(
 		    pthread_create(&t[i].thread, NULL, do_it, &t[i]), 0);
-		while (queued() <= i)
-			sched_yield();
+		AWAIT(queued() > i);
 	}
 	raw_run(other, "ROLLBACK");
 	for (unsigned i = 0; i < n; i++)
