@@ -15,14 +15,14 @@
  * Once repaired, each step is tried again, on the same store object, and must
  * succeed; a settlement that was left behind is made without being asked for.
  *
- *	faults [all|more|some [ROW]]
- *		each call, not a sample, or a larger sample; one row of the
- *		table alone, in this process.  POWER=all and POWER=more say the
- *		same.
+ *	faults [all|more|some|few [ROW]]
+ *		each call, not a sample, or a larger sample, or a smaller one;
+ *		one row of the table alone, in this process.  POWER=all and so
+ *		on say the same.
  *
- * FAULTS_SAMPLE=TEXT draws half as many calls as a small sample has: not evenly
- * of all, but of the steps, and each row others, so that all rows together
- * strike in every step.
+ * The smallest sample is drawn by POWER_SEED=TEXT: not evenly of all calls, but
+ * of the steps, and each row others, so that all rows together strike in every
+ * step.
  */
 #include "config.h"
 
@@ -59,7 +59,8 @@
 #else
 #define SLOWER 1
 #endif
-#define FEWER 2 /* a small sample is so much smaller */
+#define FEWER 2 /* a small sample is so much smaller, */
+#define FEW   3 /* and the smallest again */
 
 static const struct row {
 	const char *text;
@@ -115,7 +116,7 @@ struct trial {
 
 static char base[200];
 static bool everything, more;
-static const char *drawn; /* FAULTS_SAMPLE, or NULL */
+static const char *drawn; /* few: by POWER_SEED; else NULL */
 
 /* What each life calls up to the end of each step, if nothing fails: shared by
  * all processes. */
@@ -427,21 +428,20 @@ try_life(const struct row *row, size_t which)
 {
 	unsigned all = calls[which][*lives[which].n - 1][row->call];
 	unsigned i, n, want, struck_in = 0, wrong = 0;
-	bool sample = drawn != NULL && !more;
 	struct trial t;
 
 	want = row->lasting && row->call != VFS_MEMORY ? LASTING : ONCE;
 	want /= SLOWER * LIVES * (more ? 1 : FEWER);
 	n = everything || all < want ? all : want;
-	if (sample)
-		n = (n + 1) / 2;
+	if (drawn != NULL)
+		n = (n + FEW - 1) / FEW;
 	for (i = 0; i < n && wrong < SHOWN; i++) {
 		memset(&t, 0, sizeof(t));
 		t.row = row;
 		t.which = which;
 		/* spread; the first is always one of them */
-		t.nth = sample ? draw(row, which, i, n)
-			       : 1 + (unsigned)((uint64_t)i * all / n);
+		t.nth = drawn != NULL ? draw(row, which, i, n)
+				      : 1 + (unsigned)((uint64_t)i * all / n);
 		if (!live(&t))
 			wrong++;
 		if (t.seen)
@@ -504,6 +504,7 @@ int
 main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : getenv("POWER");
+	const char *seed = getenv("POWER_SEED");
 	size_t i, begun = 0, ended = 0, failed = 0;
 	pid_t pids[CASES], pid;
 	bool ok;
@@ -511,15 +512,15 @@ main(int argc, char **argv)
 
 	everything = how != NULL && strcmp(how, "all") == 0;
 	more = everything || (how != NULL && strcmp(how, "more") == 0);
-	drawn = getenv("FAULTS_SAMPLE");
+	if (how != NULL && strcmp(how, "few") == 0)
+		drawn = seed != NULL ? seed : "";
 	calls = mmap(NULL, LIVES * sizeof(*calls), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (calls == MAP_FAILED)
 		return 2;
 	if (argc > 2)
 		return child((size_t)atoi(argv[2]));
-	printf(
-	    "# FAULTS_SAMPLE=%s\n1..%zu\n", drawn != NULL ? drawn : "", CASES);
+	printf("# POWER_SEED=%s\n1..%zu\n", drawn != NULL ? drawn : "", CASES);
 	while (ended < CASES) {
 		/* the rows need what the first case has counted */
 		while (

@@ -532,7 +532,7 @@ cancel(void *arg)
 		(void)control(
 		    "server sql SELECT count(pg_cancel_backend(pid)) FROM "
 		    "pg_stat_activity WHERE wait_event = 'SyncRep'");
-		usleep(10000);
+		usleep(30000);
 	}
 	return NULL;
 }
