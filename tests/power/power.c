@@ -552,7 +552,8 @@ past_of(const struct promise *p)
 static unsigned
 part_of(const struct promise *p)
 {
-	return SLOWER * (more || !p->holds ? 1 : FEWER * fewer);
+	return SLOWER * (more || !p->holds ? 1 : FEWER) *
+	    (p->holds && p->life != PIECES ? fewer : 1);
 }
 
 /* Half of what was to be looked at is a sample; nothing is none. */
