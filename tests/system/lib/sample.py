@@ -1,5 +1,23 @@
-"""A case or two of each verb of a store, for a look at the other store; and
-what tests/run quick takes."""
+"""A case or two of each verb of a store, for a look at the other store; what
+tests/run quick takes; and what a plain tests/run takes one in three of."""
+import zlib
+
+# Those that take the most: a fifth of the time of all.
+LONG = (
+    'async.three_processes_share_jobs_and_are_killed_ten_times',
+    'async.thousand_accepted_jobs_and_ten_kills',
+    'backup.it_gives_up_before_the_log_is_too_long',
+    'crash.backlog_of_old_keys_does_not_hold_up_the_sweep',
+    'examples.two_hosts_with_postgresql',
+    'files.a_copy_from_between_two_checkpoints_of_one_log_is_noticed',
+    'lifecycle.restart_under_load_loses_no_request',
+    'memory.several_large_bodies_do_not_go_through_memory',
+    'page.what_takes_long_is_gone_on_with',
+    'php.a_script_of_php_fpm_that_died_never_runs_again_by_itself',
+    'places.large_bodies_take_no_memory',
+    'reload.valgrind_sees_nothing_that_is_freed_at_a_reload',
+    'share.handlers_get_the_lock_under_load',
+)
 
 NAMES = (
     # reserve, finish, find, answer
@@ -99,3 +117,9 @@ QUICK = NAMES + (
     'servers.first_retry_mismatch_with_apache_fcgid',
     'page.behind_nginx',
 )
+
+
+def drawn(name, seed):
+    """Whether a plain tests/run has it: one in three of what takes long."""
+    long = name in LONG or name.startswith('postgres_')
+    return not long or zlib.crc32((seed + name).encode()) % 3 == 0
