@@ -22,12 +22,14 @@
 
 #define assert_ok(call) assert_int_equal((call), RC_OK)
 
-/* Waits until that is so, for a minute and what it takes to look. */
-#define AWAIT(condition)                                                 \
-	for (int looks = 0; !(condition); looks++) {                     \
-		if (looks == 20000)                                      \
-			fail_msg("not within a minute: %s", #condition); \
-		nanosleep(&(const struct timespec){ 0, 3000000 }, NULL); \
+/* Waits until that is so, for a minute and what it takes to look; or looks less
+ * often than every 3 ms. */
+#define AWAIT(condition) AWAIT_EVERY(3, condition)
+#define AWAIT_EVERY(ms, condition)                                             \
+	for (int looks = 0; !(condition); looks++) {                           \
+		if (looks == 20000)                                            \
+			fail_msg("not within a minute: %s", #condition);       \
+		nanosleep(&(const struct timespec){ 0, (ms)*1000000L }, NULL); \
 	}
 
 static struct CMUnitTest case_list[120];

@@ -523,17 +523,20 @@ CASE(a_response_that_was_told_survives_a_crash_of_the_server)
 
 static atomic_bool cancelling;
 
-/* Cancels every wait for the standby. */
+/* Cancels every wait for the standby.  False: it is to go on. */
+static bool
+cancel_waits(void)
+{
+	(void)control("server sql SELECT count(pg_cancel_backend(pid)) FROM "
+		      "pg_stat_activity WHERE wait_event = 'SyncRep'");
+	return !atomic_load(&cancelling);
+}
+
 static void *
 cancel(void *arg)
 {
 	(void)arg;
-	while (atomic_load(&cancelling)) {
-		(void)control(
-		    "server sql SELECT count(pg_cancel_backend(pid)) FROM "
-		    "pg_stat_activity WHERE wait_event = 'SyncRep'");
-		usleep(30000);
-	}
+	AWAIT_EVERY(30, cancel_waits());
 	return NULL;
 }
 
