@@ -89,7 +89,8 @@ void txn_pin(struct txn_pool *pool, const char *schema, const void *secret);
 /*
  * The owner whose sessions the pool's are: a new number, from the database; 0:
  * none yet.  Must be called before the first TXN_WRITE, and while no other
- * thread uses the pool.  All sessions begin anew, and RC_WENT_BACK is over.
+ * thread uses the pool.  All sessions begin anew, but for those from before the
+ * first owner, and RC_WENT_BACK is over.
  */
 void txn_set_owner(struct txn_pool *pool, int64_t owner);
 

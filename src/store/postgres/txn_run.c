@@ -139,7 +139,10 @@ txn_pin(struct txn_pool *pool, const char *schema, const void *secret)
 void
 txn_set_owner(struct txn_pool *pool, int64_t owner)
 {
-	begin_anew(pool, owner);
+	if (pool->owner != 0 || pool->went_back)
+		begin_anew(pool, owner);
+	else
+		pool->owner = owner; /* no slot has a row yet */
 }
 
 int64_t
