@@ -23,6 +23,7 @@ static char armed[64]; /* "": none */
 static int sig = SIGKILL;
 static atomic_ulong left; /* passages until then */
 static atomic_bool early; /* they are not counted yet */
+static atomic_uint stops;
 
 static void
 arm(void)
@@ -60,9 +61,17 @@ fault_pass(const char *point)
 		return;
 	/* The signal goes to this thread: another thread could take it
 	 * later. */
+	atomic_fetch_add(&stops, 1);
 	(void)raise(sig);
+	atomic_fetch_add(&stops, 1);
 	while (sig == SIGKILL) /* this thread goes no further */
 		(void)pause();
+}
+
+unsigned
+fault_stops(void)
+{
+	return atomic_load(&stops);
 }
 
 #endif

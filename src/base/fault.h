@@ -13,13 +13,14 @@
  * tests/crash/run kills the process at each point of this list in turn, and
  * tests/lint/faults compares the list with the code.  The list says where a
  * point is, and what must hold after a death there; a name without a text
- * shares the one before it.
+ * shares the one before it.  PLACE_X is one as well for each place X of
+ * engine_impl.h: a request comes to it.
  *
  *	REQUEST_READ
- *		mux has read a request, no thread handles it: nothing is
+ *		mux has read a request, the engine has not got it: nothing is
  *		stored
  *	REQUEST_TAKEN
- *		a worker has the request: nothing is stored
+ *		the engine has the request: nothing is stored
  *	FINGERPRINTED
  *		key and fingerprint are known: nothing is stored
  *	WAIT_OVER
@@ -73,7 +74,7 @@
  *	PIECE_STORED
  *		a piece of a large body is durable, others are not: the same
  *	RESERVED
- *		the reservation is durable and known to the worker, nothing
+ *		the reservation is durable and known to the engine, nothing
  *		ran
  *	ACCEPTED
  *		a request is durably queued, its client does not know: it runs
@@ -176,11 +177,17 @@
 #define FAULT_H
 
 #ifndef FAULT_POINTS
-#define FAULT(point) ((void)0)
+#define FAULT(point)      ((void)0)
+#define FAULT_NAMED(name) ((void)0)
+#define fault_stops()     0U
 #else
-#define FAULT(point) fault_pass(#point)
+#define FAULT(point)      fault_pass(#point)
+#define FAULT_NAMED(name) fault_pass(name)
 
 void fault_pass(const char *point);
+
+/* Changes while the process is stopped. */
+unsigned fault_stops(void);
 #endif
 
 #endif
