@@ -548,10 +548,6 @@ FROM (SELECT id, identity, coalesce((SELECT a.pieces FROM once_answer a
 UPDATE once_meta SET last_id = (SELECT max(id) FROM once_key)
 WHERE id = 1 AND last_id < (SELECT max(id) FROM once_key);
 
--- A number that changes after each commit of another connection.
--- name: data_version
-PRAGMA data_version;
-
 -- For operators -----------------------------------------------------------
 
 -- name: counts

@@ -14,8 +14,10 @@
 /* FastCGI: one request's parameters, all names and values together. */
 #define LIMIT_PARAMS      (256 * 1024)
 #define LIMIT_PARAM_COUNT 1024
-/* Connections open at once, idle ones included. */
-#define LIMIT_CONNECTIONS 4096
+/* Requests under way at once, those that wait included; and connections, idle
+ * ones included. */
+#define LIMIT_REQUESTS    10000
+#define LIMIT_CONNECTIONS 12288
 
 /* CGI: the size of a response's head, and the number of its fields. */
 #define LIMIT_HEAD (64 * 1024)
@@ -65,7 +67,7 @@
 #define LIMIT_CONF_ROUTES   1024
 #define LIMIT_CONF_EFFECTS  256
 #define LIMIT_CONF_LIST     256  /* items of one list */
-#define LIMIT_WORKERS       1024 /* threads */
+#define LIMIT_WORKERS       1024 /* programs */
 #define LIMIT_PROCESSES     1024 /* of one route */
 #define LIMIT_ASYNC_WORKERS 64   /* threads */
 /* Requests that are accepted and not begun.  Each new one counts them, at

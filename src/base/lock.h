@@ -18,25 +18,16 @@ enum lock_rank {
 	/* the configuration of new items, which thread dispatches, and how many
 	 * items of each kind run (scheduler.c) */
 	LOCK_SCHEDULER,
-	/* the configuration of new requests, the lists of connections, and how
-	 * far the stop is (conn.h) */
-	LOCK_CONNECTIONS,
-	/* which thread leads, and which wait to be called (leader.c) */
-	LOCK_LEADER,
 	/* the processes that stay, and the runs that wait for one
 	 * (workers_impl.h) */
 	LOCK_PROCESSES,
-	/* the buckets of key_rate (rate.c) */
-	LOCK_RATE,
-	/* memory for comparisons of JSON bodies, large and small (budget.c) */
-	LOCK_BUDGET,
 	/* free readers, this process's liveness, the last tally, and the
 	 * handlers that share the database (store_impl.h, share.h).  With
 	 * PostgreSQL: the owners that were seen and late outcomes
 	 * (postgres_impl.h), or the slots of connections (txn_impl.h) */
 	LOCK_STORE,
 	/* the queue of writes and their health (committer_impl.h), or the
-	 * generations of settlements and of work (store_ops.h) */
+	 * generation of work (store_ops.h) */
 	LOCK_COMMITTER,
 	/* the tasks that wait for a helper (helpers.c) */
 	LOCK_HELPERS,

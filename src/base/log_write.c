@@ -54,10 +54,10 @@ _Static_assert(LOG_LINE_MAX <= PIPE_BUF, "a line is one write to a pipe");
 /*
  * READER_WAIT (ms): how long a line waits for a slow reader.  READER_PAUSE
  * (ms): how long no line waits after one has waited in vain.  So a burst is
- * not lost, and a reader that has stopped costs at most a hundredth of a
- * thread's time.
+ * not lost, and a reader that has stopped costs at most a five hundredth of
+ * a thread's time.  The loop writes lines too, and all requests wait for it.
  */
-#define READER_WAIT  100
+#define READER_WAIT  20
 #define READER_PAUSE 10000
 
 /* How long the last lines may take to leave the relay (ms). */

@@ -86,8 +86,14 @@
 	    "Log lines that could not be written, or not in time.") \
 	C(BAD_ROWS, "bad_rows_total", "", \
 	    "Rows of the store that make no sense, and were skipped.") \
+	G(REQUESTS, "requests", "", \
+	    "Requests under way, those that wait included.") \
 	G(WORKERS_BUSY, "workers_busy", "", \
-	    "Workers with a request, the one that asks included.") \
+	    "Programs that run for requests.") \
+	G(PROGRAMS_WAITING, "programs_waiting", "", \
+	    "Requests that wait for one of `workers` programs to end.") \
+	G(JSON_WAITING, "json_waiting", "", \
+	    "Requests that wait for memory to compare JSON.") \
 	G(REQUESTS_WAITING, "requests_waiting", "", \
 	    "Requests that wait for another one with their key to end.") \
 	S(KEYS_PENDING, "keys", "state=\"pending\"", \

@@ -12,7 +12,6 @@
 
 #include <stdlib.h>
 
-#include "lock.h"
 #include "rate.h"
 
 #define SETS 512
@@ -29,7 +28,6 @@ struct bucket {
 };
 
 struct rate {
-	struct lock lock;
 	struct bucket buckets[SETS][WAYS];
 };
 
@@ -38,18 +36,12 @@ rate_new(void)
 {
 	struct rate *rate = calloc(1, sizeof(*rate));
 
-	if (rate == NULL)
-		return NULL;
-	lock_init(&rate->lock, LOCK_RATE);
 	return rate;
 }
 
 void
 rate_free(struct rate *rate)
 {
-	if (rate == NULL)
-		return;
-	lock_destroy(&rate->lock);
 	free(rate);
 }
 
@@ -97,13 +89,11 @@ rate_take(struct rate *rate, int64_t caller, unsigned per_second, int64_t now)
 	struct bucket *bucket;
 	int64_t wait = 0;
 
-	lock_take(&rate->lock);
 	bucket = rate_find(rate, caller, (int64_t)per_second * TOKEN, now);
 	rate_fill(bucket, per_second, now);
 	if (bucket->level >= TOKEN)
 		bucket->level -= TOKEN;
 	else
 		wait = (TOKEN - bucket->level + per_second - 1) / per_second;
-	lock_give(&rate->lock);
 	return wait;
 }

@@ -18,7 +18,7 @@ void rate_free(struct rate *rate);
 /*
  * Takes a token from the caller's bucket.  The bucket holds per_second tokens
  * (not 0) and gains as many each second.  Returns 0, or, if there was no token,
- * the time until there is one (ms).  Any thread may call it.
+ * the time until there is one (ms).
  */
 int64_t rate_take(
     struct rate *rate, int64_t caller, unsigned per_second, int64_t now_mono);

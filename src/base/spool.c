@@ -40,6 +40,7 @@ struct spool {
 	char *memory;
 	size_t size; /* of memory */
 	uint64_t length;
+	uint64_t counted; /* of them, in used */
 	int fd;
 	void *map;
 };
@@ -124,6 +125,21 @@ spool_new(void)
 }
 
 static void
+count(struct spool *s, size_t n)
+{
+	s->length += n;
+	s->counted += n;
+	atomic_fetch_add(&used, n);
+}
+
+void
+spool_uncount(struct spool *s)
+{
+	atomic_fetch_sub(&used, s->counted);
+	s->counted = 0;
+}
+
+static void
 unmap(struct spool *s)
 {
 	if (s->map != NULL)
@@ -140,7 +156,7 @@ spool_free(struct spool *s)
 	if (s->fd != -1)
 		close(s->fd);
 	free(s->memory);
-	atomic_fetch_sub(&used, s->length);
+	spool_uncount(s);
 	free(s);
 }
 
@@ -229,8 +245,7 @@ spool_write(struct spool *s, const void *data, size_t n)
 		if (rc != RC_OK)
 			return rc;
 		memcpy(s->memory + s->length, data, n);
-		s->length += n;
-		atomic_fetch_add(&used, n);
+		count(s, n);
 		return RC_OK;
 	}
 	unmap(s);
@@ -245,8 +260,7 @@ spool_write(struct spool *s, const void *data, size_t n)
 	}
 	rc = spool_write_file(s, data, n);
 	if (rc == RC_OK) {
-		s->length += n;
-		atomic_fetch_add(&used, n);
+		count(s, n);
 	}
 	return rc;
 }

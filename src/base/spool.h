@@ -34,6 +34,10 @@ uint64_t spool_total(void);
 struct spool *spool_new(void);
 void spool_free(struct spool *s);
 
+/* The bytes do not count for spool_has_room() any more: for a spool that is
+ * freed later. */
+void spool_uncount(struct spool *s);
+
 /* RC_OK, RC_NOMEM, RC_FULL or RC_IO, with errno.  After a failure only
  * spool_free() may be called. */
 enum rc spool_write(struct spool *s, const void *data, size_t n);

@@ -12,39 +12,30 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "clock.h"
-#include "limit.h"
 #include "log.h"
 
 #include "conn.h"
 
 /* Connections accepted in a row before the others are served. */
-#define ACCEPTS 64
+#define BURST 64
+/* Rounds that accept one connection before two are tried. */
+#define SINGLES 16
 /* How long new connections are left waiting (ms). */
 #define PAUSE 100
 /* A connection may make way for another one if its head is older (ms). */
 #define HEAD_GRACE 1000
 /* The interval of warnings (ms). */
 #define WARN_INTERVAL 10000
-
-static void
-watch_listener(struct mux *m, int op, uint32_t events)
-{
-	struct epoll_event event = { .events = events, .data = { .ptr = m } };
-
-	if (epoll_ctl(m->epoll, op, m->listen_fd, &event) == -1)
-		log_event(LOG_ERROR, "listener-unwatched", NULL,
-		    LOG_S("why", strerror(errno)));
-}
 
 /* No room: new connections wait in the socket's backlog. */
 static void
@@ -57,8 +48,9 @@ pause_accepting(struct mux *m, const char *why)
 		log_event(
 		    LOG_WARN, "accepting-paused", NULL, LOG_S("why", why));
 	}
+	loop_unwatch(m->loop, &m->listener);
 	m->resume_at = now + PAUSE;
-	watch_listener(m, EPOLL_CTL_MOD, 0);
+	mux_time(m, m->resume_at);
 }
 
 /*
@@ -96,8 +88,8 @@ find_slow_body(struct mux *m)
 {
 	struct conn *c = TAILQ_FIRST(&m->bodies);
 
-	/* One that is being read now is on no other list. */
-	return c != NULL && c->list != NULL && conn_is_slow_body(c) ? c : NULL;
+	/* One that is being read or written now is on no other list. */
+	return c != NULL && c->list != NULL && conn_body_is_slow(c) ? c : NULL;
 }
 
 /* Closes a connection that holds no whole request, to make room for another
@@ -108,14 +100,10 @@ acceptor_make_room(struct mux *m)
 	const char *slow = NULL;
 	struct conn *c;
 
-	lock_take(&m->lock);
 	if ((c = find_idle(m)) == NULL && (c = find_slow(m)) != NULL)
 		slow = "reading the parameters";
 	if (c == NULL && (c = find_slow_body(m)) != NULL)
 		slow = "reading the body";
-	if (c != NULL)
-		conn_take(c);
-	lock_give(&m->lock);
 	if (c == NULL)
 		return false;
 	if (slow != NULL)
@@ -132,11 +120,9 @@ may_connect(struct mux *m, int fd)
 	socklen_t len = sizeof(cred);
 	bool may;
 
-	lock_take(&m->lock);
 	may = m->peers.anyone ||
 	    (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
 		peers_allow(&m->peers, cred.uid));
-	lock_give(&m->lock);
 	if (may)
 		return true;
 	log_event(LOG_WARN, "peer-refused", NULL, LOG_I("uid", cred.uid),
@@ -190,63 +176,114 @@ transient(int error)
 
 /* Without a free descriptor accept4() fails before it looks into the
  * backlog. */
-bool
-acceptor_waits(const struct mux *m)
+static bool
+anyone_waits(const struct mux *m)
 {
 	struct pollfd pfd = { .fd = m->listen_fd, .events = POLLIN };
 
 	return poll(&pfd, 1, 0) == 1;
 }
 
+/* Makes room for one more connection.  False: none waits, or accepting is
+ * paused for that reason. */
+static bool
+have_room(struct mux *m, const char *why)
+{
+	if (!anyone_waits(m))
+		return false;
+	if (acceptor_make_room(m))
+		return true;
+	pause_accepting(m, why);
+	return false;
+}
+
+/* Accepts one connection.  *fd: -1 for one that has failed.  False: there is
+ * none, or no room. */
+static bool
+accept_one(struct mux *m, int *fd)
+{
+	int error;
+
+	if (m->nconns >= m->owner.connections &&
+	    !have_room(m, "too many connections"))
+		return false;
+	*fd = accept4(m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (*fd != -1)
+		return true;
+	error = errno;
+	if (error == EMFILE || error == ENFILE)
+		return have_room(m, strerror(error));
+	if (error == EAGAIN || transient(error))
+		return error != EAGAIN;
+	pause_accepting(m, strerror(error));
+	return false;
+}
+
+/*
+ * An accept4() that finds nothing costs as much as one that finds a connection,
+ * and more than a round of the loop.  So where connections come one by one, one
+ * is tried in a round, and where they wait, many.
+ */
+static void
+learn(struct mux *m, bool all)
+{
+	if (!all) {
+		m->burst = 1;
+		m->singles = SINGLES;
+	} else if (m->singles > 0)
+		m->singles--;
+	else if (m->burst < BURST)
+		m->burst *= 2;
+}
+
 unsigned
 acceptor_run(struct mux *m)
 {
-	unsigned accepted = 0;
-	int fd, error;
+	const unsigned burst = m->burst;
+	unsigned accepted = 0, i;
+	int fd;
 
-	for (int i = 0; i < ACCEPTS && m->whole == 0; i++) {
-		if (atomic_load(&m->nconns) >= LIMIT_CONNECTIONS) {
-			if (!acceptor_waits(m))
-				return accepted;
-			if (!acceptor_make_room(m)) {
-				pause_accepting(m, "too many connections");
-				return accepted;
-			}
-		}
-		fd = accept4(
-		    m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	for (i = 0; i < burst && accept_one(m, &fd); i++)
 		if (fd != -1) {
 			accepted++;
 			welcome(m, fd);
-			continue;
 		}
-		error = errno;
-		if (error == EAGAIN)
-			return accepted;
-		if (transient(error))
-			continue;
-		if (error == EMFILE || error == ENFILE) {
-			if (!acceptor_waits(m))
-				return accepted;
-			if (acceptor_make_room(m))
-				continue;
-		}
-		pause_accepting(m, strerror(error));
-		return accepted;
-	}
+	learn(m, i == burst);
 	return accepted;
+}
+
+static void
+acceptor_ready(struct loop_watch *w, unsigned events)
+{
+	struct mux *m =
+	    (struct mux *)(void *)((char *)w - offsetof(struct mux, listener));
+
+	(void)events;
+	if (!m->refusing)
+		(void)acceptor_run(m);
+}
+
+enum rc
+acceptor_start(struct mux *m)
+{
+	m->burst = 1;
+	m->listener = (struct loop_watch){ .ready = acceptor_ready, .fd = -1 };
+	return loop_watch(m->loop, &m->listener, m->listen_fd, EPOLLIN);
 }
 
 void
 acceptor_resume(struct mux *m)
 {
+	enum rc rc = loop_watch(m->loop, &m->listener, m->listen_fd, EPOLLIN);
+
 	m->resume_at = 0;
-	watch_listener(m, EPOLL_CTL_MOD, EPOLLIN);
+	if (rc != RC_OK)
+		pause_accepting(m, rc_text(rc));
 }
 
 void
 acceptor_stop(struct mux *m)
 {
 	m->resume_at = 0;
-	watch_listener(m, EPOLL_CTL_DEL, 0);
+	loop_unwatch(m->loop, &m->listener);
 }

@@ -1,55 +1,23 @@
 /*
- * Connections: made, parked, taken, handed on, ended.  See conn.h for the
- * invariants.  This file only frees requests and answers, and looks at nothing
- * in them.
+ * Connections: made, parked, taken, given to the owner, ended.  See conn.h for
+ * the invariants.  This file only frees requests and answers, and looks at
+ * nothing in them.
  */
 #include "config.h"
 
 #include <assert.h>
-#include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "caller.h"
 #include "clock.h"
 #include "limit.h"
 #include "log.h"
+
 #include "conn.h"
-
-void
-conn_wake(struct mux *m)
-{
-	static const uint64_t one = 1;
-
-	/* EAGAIN: the counter is full, so the leader is awake. */
-	while (write(m->wake, &one, sizeof(one)) == -1 && errno == EINTR)
-		continue;
-}
-
-struct conn *
-conn_new(struct mux *m, int fd)
-{
-	struct conn *c = calloc(1, sizeof(*c));
-
-	if (c == NULL)
-		return NULL;
-	c->mux = m;
-	c->fd = fd;
-	fcgi_init(&c->fcgi, LIMIT_CONNECTIONS);
-	buf_init(&c->left, CONN_INPUT);
-	c->exchange.conn = c;
-	buf_init(&c->exchange.path, LIMIT_PATH);
-	buf_init(&c->exchange.head,
-	    LIMIT_HEAD + LIMIT_OWN_FIELDS + 128); /* and the status line */
-	answer_init(&c->exchange.answer);
-	atomic_fetch_add(&m->nconns, 1);
-	return c;
-}
 
 const struct log_request *
 conn_log(const struct conn *c)
@@ -57,116 +25,49 @@ conn_log(const struct conn *c)
 	return c->exchange.conf != NULL ? &c->exchange.log : NULL;
 }
 
-/* --- shares ------------------------------------------------------------- */
-
-/* A table of sums, by a hash of the caller's name (caller.h).  Two callers may
- * have one sum; which ones they are is another matter in each process. */
-#define SHARES 1024 /* and CONN_SHARE_NONE */
-
-static _Atomic uint64_t share_taken[SHARES + 1];
-static _Atomic uint64_t seed; /* 0: not made yet */
-
-static uint64_t
-shares_seed(void)
-{
-	uint64_t made = 0, old = 0;
-
-	if (atomic_load(&seed) == 0) {
-		/* Without random bytes all processes have the same pairs. */
-		if (getrandom(&made, sizeof(made), GRND_NONBLOCK) == -1)
-			made = 0;
-		made |= 1;
-		(void)atomic_compare_exchange_strong(&seed, &old, made);
-	}
-	return atomic_load(&seed);
-}
-
-unsigned
-conn_share_of(const char *address)
-{
-	char name[CALLER_NAME_LEN + 1];
-	uint64_t hash = shares_seed();
-
-	caller_name("", address, name);
-	if (strcmp(name, "-") == 0)
-		return CONN_SHARE_NONE;
-	for (const char *p = name; *p != '\0'; p++) {
-		hash =
-		    (hash ^ (unsigned char)*p) * UINT64_C(0x9e3779b97f4a7c15);
-		hash ^= hash >> 29;
-	}
-	return 1 + (unsigned)(hash % SHARES);
-}
-
-bool
-conn_share_has_room(unsigned share, uint64_t own, uint64_t more)
-{
-	const uint64_t half = spool_total() / 2,
-		       now = atomic_load(&share_taken[share]);
-
-	return share == CONN_SHARE_NONE || now <= own ||
-	    (now <= half && more <= half - now);
-}
-
-void
-conn_share_take(unsigned share, uint64_t bytes)
-{
-	atomic_fetch_add(&share_taken[share], bytes);
-}
-
-/* --- one connection ----------------------------------------------------- */
-
-void
-conn_drop_body(struct exchange *x)
-{
-	spool_free(x->body);
-	x->body = NULL;
-	atomic_fetch_sub(&share_taken[x->share], x->taken);
-	x->taken = 0;
-}
-
 /* Forgets the request and the answer. */
 static void
 conn_reset(struct exchange *x)
 {
+	conn_body_free(x->conn->mux, x->answer.spool);
+	x->answer.spool = NULL;
 	answer_free(&x->answer);
-	conn_drop_body(x);
-	x->share = CONN_SHARE_NONE;
+	conn_body_drop(x);
 	conf_unref(x->conf);
 	x->conf = NULL;
 	buf_free(&x->path);
 	buf_free(&x->head);
+	buf_free(&x->kept);
 	x->request = (struct request){ .params = NULL };
 	log_request_clear(&x->log);
 	x->limit = x->declared = x->received = 0;
 	x->has_length = x->discard = x->broken = false;
+	x->room = NULL;
 	x->body_len = 0;
 	x->app_status = 0;
 	x->sent = 0;
 }
 
-/*
- * The time limit of head and parameters runs from their first byte; parking
- * does not start it again.  mux->lock is held.
- */
+/* The time limit of head and parameters runs from their first byte; parking
+ * does not start it again. */
 static void
 time_head(struct conn *c, bool in_head)
 {
+	struct mux *m = c->mux;
+
 	if (in_head == c->in_head)
 		return;
 	c->in_head = in_head;
 	if (!in_head) {
-		TAILQ_REMOVE(&c->mux->heads, c, head_link);
+		TAILQ_REMOVE(&m->heads, c, head_link);
 		return;
 	}
 	c->head_since = clock_mono();
-	TAILQ_INSERT_TAIL(&c->mux->heads, c, head_link);
+	TAILQ_INSERT_TAIL(&m->heads, c, head_link);
+	mux_time(m, c->head_since + m->io_timeout);
 }
 
-/*
- * The time of a body runs from when the rest of it was first waited for.  The
- * list is the leader's, and so is each connection on it.
- */
+/* The time of a body runs from when the rest of it was first waited for. */
 static void
 time_body(struct conn *c, bool in_body)
 {
@@ -181,68 +82,155 @@ time_body(struct conn *c, bool in_body)
 	TAILQ_INSERT_TAIL(&c->mux->bodies, c, body_link);
 }
 
-bool
-conn_is_slow_body(const struct conn *c)
-{
-	return c->in_body &&
-	    clock_mono() - c->body_since >= atomic_load(&c->mux->io_timeout);
-}
-
 void
-conn_unwatch(struct conn *c)
+conn_take(struct conn *c)
 {
-	if (c->watched)
-		(void)epoll_ctl(c->mux->epoll, EPOLL_CTL_DEL, c->fd, NULL);
-	c->watched = false;
+	if (c->list != NULL)
+		TAILQ_REMOVE(c->list, c, link);
+	c->list = NULL;
 }
 
 void
 conn_close(struct conn *c)
 {
 	struct mux *m = c->mux;
-	unsigned before;
 
-	assert(c->list == NULL);
-	lock_take(&m->lock);
+	conn_take(c);
 	time_head(c, false);
-	lock_give(&m->lock);
 	time_body(c, false);
 	/* A child that is just being started may still hold a copy of the
 	 * descriptor.  Then close() does not end epoll's interest. */
-	conn_unwatch(c);
+	loop_unwatch(m->loop, &c->watch);
 	close(c->fd);
 	conn_reset(&c->exchange);
 	buf_free(&c->left);
 	fcgi_free(&c->fcgi);
 	free(c);
-	before = atomic_fetch_sub(&m->nconns, 1);
-	assert(before > 0);
-	(void)before;
+	assert(m->nconns > 0);
+	m->nconns--;
+	if (m->refusing)
+		mux_again(m);
 }
 
-static bool
-conn_watch(struct conn *c)
+void
+conn_close_all(struct conn_list *list)
 {
-	struct epoll_event event = { .events = EPOLLONESHOT,
-		.data = { .ptr = c } };
+	struct conn *c;
+
+	while ((c = TAILQ_FIRST(list)) != NULL) {
+		loop_doing("connection");
+		conn_close(c);
+	}
+}
+
+/* Something has come for a connection. */
+static void
+conn_ready(struct loop_watch *w, unsigned events)
+{
+	struct conn *c =
+	    (struct conn *)(void *)((char *)w - offsetof(struct conn, watch));
+	char waste[4096];
+
+	(void)events;
+	if (c->list == NULL)
+		loop_unwatch(c->mux->loop, w);
+	if (c->list == NULL || c->list == &c->mux->ready)
+		return;
+	switch (c->state) {
+	case CONN_READING:
+	case CONN_REPLYING:
+		conn_take(c);
+		conn_read(c);
+		return;
+	case CONN_STREAMING:
+	case CONN_SENDING:
+		conn_take(c);
+		exchange_send(&c->exchange);
+		return;
+	case CONN_LINGERING:
+		if (recv(c->fd, waste, sizeof(waste), MSG_DONTWAIT) <= 0)
+			conn_close(c);
+	}
+}
+
+struct conn *
+conn_new(struct mux *m, int fd)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+	struct exchange *x;
+
+	if (c == NULL)
+		return NULL;
+	c->mux = m;
+	c->fd = fd;
+	c->watch = (struct loop_watch){ .ready = conn_ready, .fd = -1 };
+	fcgi_init(&c->fcgi, LIMIT_CONNECTIONS);
+	buf_init(&c->left, CONN_INPUT);
+	x = &c->exchange;
+	x->conn = c;
+	buf_init(&x->path, LIMIT_PATH);
+	buf_init(&x->head,
+	    LIMIT_HEAD + LIMIT_OWN_FIELDS + 128); /* and the status line */
+	buf_init(&x->kept, EXCHANGE_PIECE + 1024);
+	answer_init(&x->answer);
+	m->nconns++;
+	return c;
+}
+
+static struct conn_list *
+list_of(const struct conn *c)
+{
+	struct mux *m = c->mux;
 
 	switch (c->state) {
 	case CONN_READING:
-	case CONN_LINGERING:
-		event.events |= EPOLLIN;
-		break;
+		return fcgi_idle(&c->fcgi) ? &m->idle : &m->reading;
 	case CONN_REPLYING:
+		return &m->reading;
+	case CONN_STREAMING:
 	case CONN_SENDING:
-		event.events |= EPOLLOUT;
+		return &m->sending;
+	case CONN_LINGERING:
 		break;
 	}
-	if (epoll_ctl(c->mux->epoll, c->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD,
-		c->fd, &event) == -1) {
-		log_event(LOG_ERROR, "connection-dropped", NULL,
-		    LOG_S("why", "epoll_ctl"), LOG_I("errno", errno));
+	return &m->linger;
+}
+
+static bool
+is_reading(enum conn_state state)
+{
+	return state == CONN_READING || state == CONN_REPLYING;
+}
+
+static bool
+waits_for_room(enum conn_state state)
+{
+	return state == CONN_REPLYING || state == CONN_STREAMING ||
+	    state == CONN_SENDING;
+}
+
+bool
+conn_wait(struct conn *c, enum conn_state state)
+{
+	struct mux *m = c->mux;
+	enum rc rc;
+
+	assert(c->list == NULL);
+	c->state = state;
+	rc = loop_watch(m->loop, &c->watch, c->fd,
+	    waits_for_room(state) ? EPOLLOUT : EPOLLIN);
+	if (rc != RC_OK) {
+		log_event(LOG_ERROR, "connection-dropped", conn_log(c),
+		    LOG_S("why", rc_text(rc)));
 		return false;
 	}
-	c->watched = true;
+	c->list = list_of(c);
+	TAILQ_INSERT_TAIL(c->list, c, link);
+	if (c->list == &m->idle)
+		return true;
+	c->since = clock_mono();
+	mux_time(m,
+	    c->since + (state == CONN_LINGERING ? CONN_LINGER : m->io_timeout));
 	return true;
 }
 
@@ -265,76 +253,48 @@ void
 conn_park(struct conn *c, enum conn_state state)
 {
 	struct mux *m = c->mux;
-	bool request = state == CONN_READING || state == CONN_REPLYING;
-	bool lingers =
-	    c->state == CONN_LINGERING; /* already: no new deadline */
-	bool wake = false, dead = false, arrived = false;
-	bool idle = state == CONN_READING && fcgi_idle(&c->fcgi);
+	const bool reads = is_reading(state), idle = fcgi_idle(&c->fcgi);
+	bool input = c->left.len > 0;
 
 	assert(c->list == NULL);
-	c->state = state;
-	if (request && c->exchange.conf != NULL)
+	if (m->refusing)
+		mux_again(m);
+	if (reads && c->exchange.conf != NULL)
 		time_body(c, true);
-	lock_take(&m->lock);
-	time_head(
-	    c, request && c->exchange.conf == NULL && !fcgi_idle(&c->fcgi));
-	if (m->looked && idle && c->served && c->left.len == 0)
-		dead = !(arrived = hang_up(c));
-	if (dead || (request && m->stopped)) {
-		dead = true;
-	} else if (state == CONN_READING && (c->left.len > 0 || arrived)) {
-		c->list = &m->ready;
-		wake = true;
-	} else if (!conn_watch(c)) {
-		dead = true;
-	} else if (idle) {
-		c->list = &m->idle;
-	} else {
-		c->list = state == CONN_LINGERING ? &m->linger : &m->active;
-		if (!lingers)
-			c->since = clock_mono();
-		/* The leader may sleep without knowing this deadline. */
-		wake = TAILQ_EMPTY(c->list);
-	}
-	if (!dead)
-		TAILQ_INSERT_TAIL(c->list, c, link);
-	lock_give(&m->lock);
-	if (wake && !leader_leads(m->leader))
-		conn_wake(m);
-	if (dead)
-		conn_close(c);
-}
-
-void
-conn_take(struct conn *c)
-{
-	assert(c->list != NULL);
-	TAILQ_REMOVE(c->list, c, link);
-	c->list = NULL;
-}
-
-void
-conn_queue(struct conn *c)
-{
-	struct mux *m = c->mux;
-	bool stopped;
-
-	assert(c->list == NULL);
-	time_body(c, false);
-	lock_take(&m->lock);
-	time_head(c, false);
-	stopped = m->stopped;
-	if (!stopped) {
-		c->list = &m->queue;
-		TAILQ_INSERT_TAIL(&m->queue, c, link);
-	}
-	lock_give(&m->lock);
-	if (stopped) {
+	time_head(c, reads && c->exchange.conf == NULL && !idle);
+	if ((reads && m->stopped) || (m->closing && clock_mono() >= m->until)) {
 		conn_close(c);
 		return;
 	}
-	m->whole++;
-	leader_post(m->leader);
+	if (m->looked && state == CONN_READING && idle && c->served && !input &&
+	    !(input = hang_up(c))) {
+		conn_close(c);
+		return;
+	}
+	if (state == CONN_READING && input) {
+		c->state = state;
+		c->list = &m->ready;
+		TAILQ_INSERT_TAIL(c->list, c, link);
+		mux_again(m);
+	} else if (!conn_wait(c, state))
+		conn_close(c);
+}
+
+void
+conn_give(struct conn *c)
+{
+	struct mux *m = c->mux;
+
+	assert(c->list == NULL);
+	time_body(c, false);
+	time_head(c, false);
+	if (m->refusing)
+		mux_again(m);
+	loop_doing("request");
+	if (m->stopped)
+		conn_close(c);
+	else
+		m->owner.take(m->owner.arg, &c->exchange);
 }
 
 void

@@ -1,23 +1,20 @@
 /*
- * A connection to a web server, and the thread that holds it: for the files of
- * mux alone.
+ * A connection to a web server: for the files of mux alone.
  *
- *  1. A connection is either parked - on exactly one list of struct mux,
- *     guarded by mux->lock - or held by one thread, which alone touches it:
- *     the leader (leader.h) while it reads, or a worker (or the queue to the
- *     workers) while a whole request is with it.
- *  2. Only the leader takes a parked connection.  The thread that holds a
- *     connection may close it.
- *  3. epoll watches a parked connection once (EPOLLONESHOT).  A held
- *     connection gives no events, not even a hangup; parking arms it again.
- *  4. A request goes to a worker only when its last byte has been read, so no
- *     byte of a body can be taken for the next request.
+ *  1. A connection is either parked - on exactly one list of struct mux - or
+ *     held: it is being read, or its request is with the owner of mux, or a
+ *     helper writes a piece of its body.
+ *  2. The loop may watch a held connection too, because each change of a watch
+ *     costs a system call; but its first event ends the watch (conn.c), and
+ *     nothing is read.
+ *  3. A request is given to the owner only when its last byte has been read, so
+ *     no byte of a body can be taken for the next request.
+ *  4. The owner's functions and conn_read() may end any connection.  So nothing
+ *     touches a connection after them, and mux looks at its lists anew.
  */
 #ifndef CONN_H
 #define CONN_H
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -25,9 +22,9 @@
 #include "answer.h"
 #include "buf.h"
 #include "conf.h"
+#include "exchange.h"
 #include "fcgi.h"
-#include "leader.h"
-#include "lock.h"
+#include "mux.h"
 #include "peers.h"
 #include "request.h"
 #include "spool.h"
@@ -38,10 +35,20 @@
 #define CONN_LINGER 2000
 
 enum conn_state {
-	CONN_READING,  /* waits for input */
-	CONN_REPLYING, /* fcgi.reply did not fit; no reading until it did */
-	CONN_SENDING,  /* the answer did not fit */
-	CONN_LINGERING /* all is sent; waits for the peer to close */
+	CONN_READING,   /* waits for input */
+	CONN_REPLYING,  /* fcgi.reply did not fit; no reading until it did */
+	CONN_STREAMING, /* a piece of output did not fit */
+	CONN_SENDING,   /* the answer did not fit */
+	CONN_LINGERING  /* all is sent; waits for the peer to close */
+};
+
+/* What follows some input. */
+enum conn_step {
+	CONN_MORE,    /* all input is used up */
+	CONN_WHOLE,   /* a request is complete */
+	CONN_BLOCKED, /* a reply waits for the peer */
+	CONN_FINISH,  /* all is sent: close */
+	CONN_DROP     /* close at once; an unexpected end is logged */
 };
 
 /* One request and its answer. */
@@ -53,8 +60,9 @@ struct exchange {
 	struct buf path;
 	/* the body as it arrives */
 	struct spool *body;
-	unsigned share; /* of the client: see conn_share_of() */
-	uint64_t taken; /* bytes of the body that count there */
+	struct conn_piece *piece; /* what a helper writes to it, or NULL */
+	unsigned share;           /* of the client: see conn_body.c */
+	uint64_t taken;           /* bytes of the body that count there */
 	uint64_t limit, declared, received;
 	bool has_length; /* declared holds CONTENT_LENGTH */
 	bool discard;    /* the body is read and dropped */
@@ -64,7 +72,11 @@ struct exchange {
 	size_t body_len; /* bytes of the answer's body: none for HEAD */
 	int app_status;
 	uint64_t sent; /* bytes of records that the peer has taken */
-	bool broken;   /* a write failed */
+	/* a stream */
+	struct buf kept; /* records that the peer has not taken */
+	void (*room)(void *arg);
+	void *room_arg;
+	bool broken; /* a write failed */
 };
 
 TAILQ_HEAD(conn_list, conn);
@@ -72,12 +84,12 @@ TAILQ_HEAD(conn_list, conn);
 struct conn {
 	struct mux *mux;
 	int fd;
-	bool watched; /* epoll knows the descriptor */
-	bool served;  /* an answer was sent: the peer may close or go on */
+	struct loop_watch watch;
+	bool served; /* an answer was sent: the peer may close or go on */
 	enum conn_state state;
 	struct conn_list *list; /* the list that it is parked on, or NULL */
 	TAILQ_ENTRY(conn) link;
-	int64_t since;      /* mono; on the lists active and linger: parked */
+	int64_t since;      /* mono; on lists with deadlines: parked */
 	bool in_head;       /* the parameters of its request are not complete */
 	int64_t head_since; /* mono */
 	TAILQ_ENTRY(conn) head_link;
@@ -90,94 +102,96 @@ struct conn {
 };
 
 struct mux {
-	int epoll, wake, listen_fd;
-	int stop_waiting; /* readable once no thread may wait for a peer */
+	struct mux_owner owner;
+	struct loop *loop;
+	int listen_fd;
+	struct loop_watch listener;
 	bool tcp;
-	struct leader *leader;
-	pthread_t thread; /* the standby thread */
-
-	/* for the leader alone */
-	unsigned whole;    /* requests that became whole in this round */
-	unsigned taken;    /* connections accepted since mux_refuse() */
-	unsigned streak;   /* rounds that looked at the listening socket only */
-	int64_t resume_at; /* mono; accepting is paused until then, or 0 */
-	int64_t warned_at; /* mono; when a lack of descriptors was logged */
-	char input[CONN_INPUT];
-	/* by body_link: the connections with in_body, longest first */
-	struct conn_list bodies;
-
-	atomic_uint nconns;
-	/* ms; of the current configuration: the lists are in the order of
-	 * their deadlines only if it is one for all connections */
-	_Atomic int64_t io_timeout;
-	struct lock lock;  /* guards the members below */
 	struct conf *conf; /* of requests that begin */
 	struct peers peers;
-	pthread_cond_t refused_cond;
-	struct conn_list queue;  /* whole requests, for the workers */
-	struct conn_list idle;   /* between requests; longest first */
-	struct conn_list active; /* in mid-request or mid-answer; by since */
-	struct conn_list linger; /* by since */
-	struct conn_list ready;  /* have input left, to be fed */
+	/* ms; of the current configuration: the lists are in the order of
+	 * their deadlines only if it is one for all connections */
+	int64_t io_timeout;
+
+	unsigned nconns;
+	struct conn_list idle;    /* between requests; longest first */
+	struct conn_list reading; /* in mid-request; by since */
+	struct conn_list sending; /* in mid-answer; by since */
+	struct conn_list linger;  /* by since */
+	struct conn_list ready;   /* have input left, to be fed */
+	unsigned nwriting;        /* a helper writes a piece of their bodies */
+	size_t unwritten;         /* bytes of these pieces */
+	unsigned nfreeing;        /* files that a helper frees */
 	/* by head_link, besides the list that each is parked on: the
 	 * connections with in_head, longest first */
 	struct conn_list heads;
+	/* by body_link: the connections with in_body, longest first */
+	struct conn_list bodies;
+	struct loop_timer timer; /* the first deadline, or before it */
+	/* sent to itself for the list ready, and for the end */
+	struct loop_message again;
+	bool is_again; /* it is on its way */
+	char input[CONN_INPUT];
+
+	/* accepting */
+	unsigned burst;    /* connections that are accepted in a row */
+	unsigned singles;  /* before it may grow */
+	int64_t resume_at; /* mono; accepting is paused until then, or 0 */
+	int64_t warned_at; /* mono; when a lack of descriptors was logged */
+
+	/* the end */
+	unsigned accepted;      /* connections since mux_refuse() */
 	bool refusing, refused; /* new connections: asked for, and done */
 	bool take_waiting;      /* but accept the connections in the backlog */
 	bool stopping;          /* only requests that are arriving begin */
 	bool looked;  /* ... each connection was checked for such requests */
 	bool stopped; /* no request begins any more */
-	bool closing;
+	bool hasty;   /* no stream waits for its peer */
+	bool closing, closed;
 	int64_t arrive_until; /* mono; when stopping */
 	int64_t until;        /* mono; when closing */
 };
 
+/* --- mux.c, mux_stop.c ---------------------------------------------------- */
+
+/* The timer shall come at that time (mono) or before it. */
+void mux_time(struct mux *m, int64_t at);
+
+/* mux_stop.c shall look again, and the list ready be served. */
+void mux_again(struct mux *m);
+
+/* Makes one step towards the end, if mux has to end.  mux may be freed by
+ * then. */
+void mux_advance(struct mux *m);
+
+/* --- conn.c --------------------------------------------------------------- */
+
 /* Makes a connection of fd and takes fd over; NULL when there is no memory. */
 struct conn *conn_new(struct mux *m, int fd);
 
-/* Ends a connection in any state.  It must not be parked. */
+/* Ends a connection, parked or held. */
 void conn_close(struct conn *c);
 
-/* Stops the events of a connection until it is parked again: needed if it was
- * taken before its event came. */
-void conn_unwatch(struct conn *c);
+/* Closes all connections of a list. */
+void conn_close_all(struct conn_list *list);
+
+/* Parks a connection until its descriptor is ready.  False: it cannot be
+ * watched (logged), and is still held. */
+bool conn_wait(struct conn *c, enum conn_state state);
 
 /*
- * Parks a connection: it is served again when its descriptor is ready, or at
- * once if it has input left.  While mux stops, a connection that has been
- * served and has no further request is closed instead.  Once mux has stopped,
- * every connection that reads is closed.
+ * Parks a connection: it is served again when its descriptor is ready, or soon
+ * if it has input left.  While mux stops, a connection that has been served and
+ * has no further request is closed instead.  Once mux has stopped, every
+ * connection that reads is closed.
  */
 void conn_park(struct conn *c, enum conn_state state);
 
-/*
- * What the bodies of one client take of spool_total.  The bodies of one address
- * together may take half of it, so that no client keeps the bodies of others
- * out; a body that is alone may take all.  CONN_SHARE_NONE: of clients without
- * an address, whose bodies have no limit but that of all.
- */
-#define CONN_SHARE_NONE 0
-
-/* The share of REMOTE_ADDR, which may be NULL. */
-unsigned conn_share_of(const char *address);
-
-/* Whether the share has room for more bytes of a body that has own bytes. */
-bool conn_share_has_room(unsigned share, uint64_t own, uint64_t more);
-
-void conn_share_take(unsigned share, uint64_t bytes);
-
-/* Frees the body, with its part of the client's share. */
-void conn_drop_body(struct exchange *x);
-
-/* Whether its body has been arriving for longer than io_timeout: what it holds
- * may then be given to other requests that need it.  Called by the leader. */
-bool conn_is_slow_body(const struct conn *c);
-
-/* Takes a parked connection off its list.  mux->lock is held. */
+/* Takes a connection off its list, if it is on one. */
 void conn_take(struct conn *c);
 
-/* Hands a whole request to the workers, or drops it once mux has stopped. */
-void conn_queue(struct conn *c);
+/* Gives a whole request to the owner, or drops it once mux has stopped. */
+void conn_give(struct conn *c);
 
 /* The answer is sent: goes on to the next request, or closes. */
 void conn_next(struct conn *c);
@@ -189,43 +203,65 @@ void conn_finish(struct conn *c);
 /* The request in the log; NULL: none has begun. */
 const struct log_request *conn_log(const struct conn *c);
 
-/* Wakes the leader. */
-void conn_wake(struct mux *m);
+/* --- conn_read.c, conn_body.c --------------------------------------------- */
 
-/*
- * Reads the available input, and parks the connection, hands it to the
- * workers, or ends it.  The caller leads and holds the connection, and no
- * longer holds it afterwards.
- */
+/* Reads some of the available input and goes on as that says.  The connection
+ * is held, and is no longer the caller's. */
 void conn_read(struct conn *c);
 
-/* --- new connections: only the leader calls these ----------------------- */
+/* Goes on after some input. */
+void conn_go(struct conn *c, enum conn_step step);
 
-/* Whether a connection waits to be accepted. */
-bool acceptor_waits(const struct mux *m);
+/* The parameters are complete: sets what the body may be. */
+void conn_body_begin(struct exchange *x);
+
+/* Takes some bytes of the body. */
+void conn_body_add(struct exchange *x, const void *data, size_t len);
+
+/* The body is complete. */
+void conn_body_end(struct exchange *x);
+
+/* Frees the body; state says what is wrong with it.  The rest is only
+ * drained. */
+void conn_body_spoil(struct exchange *x, enum body_state state);
+
+/* Frees a spool, which may be NULL; a helper does that if it is a file. */
+void conn_body_free(struct mux *m, struct spool *s);
+
+/* Frees the body, with its part of the client's share. */
+void conn_body_drop(struct exchange *x);
+
+/* Whether a piece of the body has to be written by a helper before the next
+ * step; then conn_go() is called with that step afterwards. */
+bool conn_body_writes(struct conn *c, enum conn_step step);
+
+/* Whether its body has been arriving for longer than io_timeout: what it holds
+ * may then be given to other requests that need it. */
+bool conn_body_is_slow(const struct conn *c);
+
+/* --- exchange.c ----------------------------------------------------------- */
+
+/* Sends what the peer did not take at once.  Afterwards the connection is
+ * parked, at its next request, or ended; or its stream goes on. */
+void exchange_send(struct exchange *x);
+
+/* A parked stream is given up: its peer takes nothing. */
+void exchange_give_up(struct exchange *x);
+
+/* --- acceptor.c ----------------------------------------------------------- */
+
+/* Watches the socket.  RC_NOMEM, RC_IO: logged. */
+enum rc acceptor_start(struct mux *m);
 
 /* Accepts some of the waiting connections and reads from them; returns their
  * number.  When there is no room it stops watching the socket until
  * mux->resume_at. */
 unsigned acceptor_run(struct mux *m);
 
-/* Watches the socket again. */
+/* Watches it again. */
 void acceptor_resume(struct mux *m);
 
 /* Stops watching for good: the socket may be closed afterwards. */
 void acceptor_stop(struct mux *m);
-
-/* --- the end: only the leader calls these ------------------------------- */
-
-/* Whether mux_refuse() or mux_stop() was called. */
-bool mux_is_refusing(struct mux *m);
-
-/* Makes one step towards the end.  True: it made one, so the round is over, as
- * there may be nothing more to wait for. */
-bool mux_advance(struct mux *m);
-
-/* Closes the parked connections of a list: all, or those that wait for a
- * request. */
-void mux_close_all(struct mux *m, struct conn_list *list, bool all);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Sends an answer as FastCGI records: the worker sends as much as the peer
- * takes at once, and the leader sends the rest.  Or sends a handler's output
- * as it comes.
+ * Sends an answer as FastCGI records, or a handler's output as it comes: as
+ * much as the peer takes at once, and the rest when it takes more.
  *
  * An answer is never copied.  A full STDOUT record is FCGI_CONTENT_MAX bytes
  * and its header, 64 KiB without padding.  So the position in the records
@@ -11,7 +10,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -112,6 +110,7 @@ batch_make(struct batch *b, const struct exchange *x)
 	}
 }
 
+/* Sends once: how many bytes the peer has taken, or -1. */
 static ssize_t
 send_iov(const struct exchange *x, struct iovec *iov, size_t n)
 {
@@ -125,11 +124,32 @@ send_iov(const struct exchange *x, struct iovec *iov, size_t n)
 }
 
 static enum rc
+send_kept(struct exchange *x)
+{
+	struct iovec iov;
+	ssize_t n;
+
+	while (x->kept.len > 0) {
+		iov = (struct iovec){ .iov_base = x->kept.data,
+			.iov_len = x->kept.len };
+		n = send_iov(x, &iov, 1);
+		if (n == -1)
+			return errno == EAGAIN ? RC_PENDING : RC_CLOSED;
+		buf_consume(&x->kept, (size_t)n);
+	}
+	buf_free(&x->kept);
+	return RC_OK;
+}
+
+static enum rc
 send_answer(struct exchange *x)
 {
 	struct batch b;
+	enum rc rc;
 	ssize_t n;
 
+	if ((rc = send_kept(x)) != RC_OK)
+		return rc;
 	for (;;) {
 		batch_make(&b, x);
 		if (b.n == 0)
@@ -142,8 +162,9 @@ send_answer(struct exchange *x)
 	}
 }
 
-void
-exchange_send(struct exchange *x)
+/* Sends the answer, or what the peer did not take of it at once. */
+static void
+go_on_sending(struct exchange *x)
 {
 	switch (send_answer(x)) {
 	case RC_OK:
@@ -161,6 +182,73 @@ exchange_send(struct exchange *x)
 		conn_close(x->conn);
 	}
 }
+
+/* --- streams --- */
+
+static enum rc
+stream_broken(struct exchange *x, enum rc why)
+{
+	buf_free(&x->kept);
+	if (!x->broken)
+		log_event(LOG_INFO, "answer-not-taken", &x->log,
+		    LOG_S("why", rc_text(why)));
+	x->broken = true;
+	return RC_CLOSED;
+}
+
+/* The stream's owner goes on. */
+static void
+call_room(struct exchange *x)
+{
+	void (*room)(void *arg) = x->room;
+
+	x->room = NULL;
+	if (room != NULL)
+		room(x->room_arg);
+}
+
+/* Waits until the peer takes what is kept. */
+static enum rc
+stream_wait(struct exchange *x)
+{
+	if (x->conn->mux->hasty)
+		return stream_broken(x, RC_TIMEOUT);
+	if (!conn_wait(x->conn, CONN_STREAMING))
+		return stream_broken(x, RC_NOMEM);
+	return RC_PENDING;
+}
+
+static void
+go_on_streaming(struct exchange *x)
+{
+	enum rc rc = send_kept(x);
+
+	if (rc == RC_PENDING)
+		rc = stream_wait(x);
+	else if (rc != RC_OK)
+		rc = stream_broken(x, rc);
+	if (rc != RC_PENDING)
+		call_room(x);
+}
+
+void
+exchange_give_up(struct exchange *x)
+{
+	conn_take(x->conn);
+	(void)stream_broken(x, RC_TIMEOUT);
+	call_room(x);
+}
+
+void
+exchange_send(struct exchange *x)
+{
+	if (x->conn->state == CONN_STREAMING)
+		go_on_streaming(x);
+	else
+		go_on_sending(x);
+}
+
+/* --- for the owner --- */
 
 struct request *
 exchange_request(struct exchange *x)
@@ -192,81 +280,78 @@ exchange_answer(struct exchange *x, struct answer *answer)
 	/* RFC 3875, section 4.3.3: the response to HEAD has no body. */
 	if (strcmp(x->request.method, "HEAD") != 0)
 		x->body_len = x->answer.response.body_len;
-	exchange_send(x);
+	go_on_sending(x);
 }
 
-/* Sends all, waiting for the peer at most io_timeout at a time, and not at all
- * after mux_stop_waiting(). */
-static enum rc
-send_waiting(struct exchange *x, struct iovec *iov, size_t n)
+/* Makes one record, of which some bytes were sent. */
+static void
+batch_record(struct batch *b, const struct exchange *x, const char *data,
+    size_t len, size_t skip)
 {
-	struct pollfd pfd[2] = { { .fd = x->conn->fd, .events = POLLOUT },
-		{ .fd = x->conn->mux->stop_waiting, .events = POLLIN } };
-	int64_t timeout = x->conf->io_timeout;
-	ssize_t sent;
-	int ready;
+	const size_t pad =
+	    fcgi_stdout_header(x->conn->fcgi.id, len, b->header[0]);
 
-	if (timeout > INT32_MAX)
-		timeout = INT32_MAX;
-	while (n > 0) {
-		sent = send_iov(x, iov, n);
-		if (sent == -1 && errno != EAGAIN)
-			return RC_CLOSED;
-		if (sent == -1) {
-			ready = poll(pfd, 2, (int)timeout);
-			if (ready == 0 || (ready > 0 && pfd[1].revents != 0))
-				return RC_TIMEOUT;
-			if (ready == -1 && errno != EINTR)
-				return RC_CLOSED;
-			continue;
-		}
-		while (n > 0 && (size_t)sent >= iov->iov_len) {
-			sent -= (ssize_t)iov->iov_len;
-			iov++;
-			n--;
-		}
-		if (n > 0) {
-			iov->iov_base = (char *)iov->iov_base + sent;
-			iov->iov_len -= (size_t)sent;
-		}
-	}
-	return RC_OK;
+	b->n = 0;
+	b->skip = skip;
+	batch_add(b, b->header[0], FCGI_HEADER_SIZE);
+	batch_add(b, data, len);
+	batch_add(b, padding, pad);
+}
+
+/* Sends one record, if nothing is kept, and keeps the rest of it. */
+static enum rc
+write_record(struct exchange *x, const char *data, size_t len)
+{
+	struct batch b;
+	ssize_t sent = 0;
+	enum rc rc = RC_OK;
+
+	batch_record(&b, x, data, len, 0);
+	if (x->kept.len == 0)
+		sent = send_iov(x, b.iov, b.n);
+	if (sent == -1 && errno != EAGAIN)
+		return RC_CLOSED;
+	batch_record(&b, x, data, len, sent > 0 ? (size_t)sent : 0);
+	for (size_t i = 0; i < b.n && rc == RC_OK; i++)
+		rc = buf_add(&x->kept, b.iov[i].iov_base, b.iov[i].iov_len);
+	return rc;
 }
 
 enum rc
 exchange_write(struct exchange *x, const void *data, size_t len)
 {
 	const char *p = data;
-	enum rc rc = x->broken ? RC_CLOSED : RC_OK;
-	struct batch b;
-	size_t n, pad;
+	enum rc rc;
+	size_t n;
 
-	while (len > 0 && rc == RC_OK) {
+	assert(len <= EXCHANGE_PIECE && x->conn->list == NULL);
+	if (x->broken)
+		return RC_CLOSED;
+	for (; len > 0; p += n, len -= n) {
 		n = len < FCGI_CONTENT_MAX ? len : FCGI_CONTENT_MAX;
-		pad = fcgi_stdout_header(x->conn->fcgi.id, n, b.header[0]);
-		b.n = b.skip = 0;
-		batch_add(&b, b.header[0], FCGI_HEADER_SIZE);
-		batch_add(&b, p, n);
-		batch_add(&b, padding, pad);
-		rc = send_waiting(x, b.iov, b.n);
-		p += n;
-		len -= n;
+		if ((rc = write_record(x, p, n)) != RC_OK)
+			return stream_broken(x, rc);
 	}
-	if (rc != RC_OK && !x->broken) {
-		x->broken = true;
-		log_event(LOG_INFO, "answer-not-taken", &x->log,
-		    LOG_S("why", rc_text(rc)));
-	}
-	return rc;
+	return x->kept.len > 0 ? stream_wait(x) : RC_OK;
+}
+
+void
+exchange_on_room(struct exchange *x, void (*room)(void *arg), void *arg)
+{
+	assert(x->conn->list != NULL && x->conn->state == CONN_STREAMING);
+	x->room = room;
+	x->room_arg = arg;
 }
 
 void
 exchange_end(struct exchange *x, int app_status, bool broken)
 {
+	conn_take(x->conn);
+	x->room = NULL;
 	if (broken || x->broken) {
 		conn_close(x->conn);
 		return;
 	}
 	x->app_status = app_status;
-	exchange_send(x);
+	go_on_sending(x);
 }

@@ -1,5 +1,7 @@
 /*
- * An exchange (RFC 9113, section 8.1): a whole request, and its answer.
+ * An exchange (RFC 9113, section 8.1): a whole request, and its answer.  All
+ * functions belong to the thread of the loop, and none waits.  An exchange is
+ * gone after exchange_answer() and exchange_end().
  */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
@@ -14,20 +16,28 @@ struct request *exchange_request(struct exchange *x);
 const struct conf *exchange_conf(const struct exchange *x);
 
 /* Sends the whole answer and ends the exchange.  Takes over *answer, which is
- * reset.  Never blocks: the leader sends the bytes that the peer does not take
- * at once.  The response to HEAD gets no body. */
+ * reset.  What the peer does not take at once is sent later.  The response to
+ * HEAD gets no body. */
 void exchange_answer(struct exchange *x, struct answer *answer);
 
-/* Sends some output of a handler unchanged.  Blocks at most io_timeout without
- * progress, and not after mux_stop_waiting().  RC_CLOSED: the peer is gone. */
+/* The most bytes of one exchange_write(). */
+#define EXCHANGE_PIECE (64 * 1024)
+
+/*
+ * Sends a piece of a handler's output unchanged.  RC_OK: the peer has taken it.
+ * RC_PENDING: the rest is kept, and the next piece must wait until there is
+ * room.  RC_CLOSED: the peer is gone; this is logged once.
+ */
 enum rc exchange_write(struct exchange *x, const void *data, size_t len);
 
-/* Ends an exchange after exchange_write().  broken: the output is not whole,
- * so the connection is closed without FCGI_END_REQUEST. */
-void exchange_end(struct exchange *x, int app_status, bool broken);
+/* After RC_PENDING: room is called once, when the peer has taken what was kept,
+ * or is gone: it took nothing for io_timeout, or mux_stop_waiting() was
+ * called. */
+void exchange_on_room(struct exchange *x, void (*room)(void *arg), void *arg);
 
-/* For mux.c: sends the rest of an answer that the peer did not take at once.
- * Afterwards the connection is parked, at its next request, or ended. */
-void exchange_send(struct exchange *x);
+/* Ends an exchange after exchange_write(), which may have kept something: then
+ * room is not called any more.  broken: the output is not whole, so the
+ * connection is closed without FCGI_END_REQUEST. */
+void exchange_end(struct exchange *x, int app_status, bool broken);
 
 #endif

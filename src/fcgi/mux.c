@@ -1,71 +1,37 @@
 /*
- * What the leader does: it watches all connections, accepts new ones, reads
- * from and writes to the ready ones, and ends the expired ones.  It does this
- * in rounds, each of which ends when there is a request to handle.  conn.h
- * says which thread holds a connection; acceptor.c accepts it, conn_read.c
- * reads, exchange.c writes.
+ * What the loop calls mux for: deadlines, and connections that have input left.
+ * conn.h has the invariants; acceptor.c accepts connections, conn.c watches
+ * them, conn_read.c reads, exchange.c writes, mux_stop.c ends.
  *
- * New connections are tried first, and without epoll: most bring their request
- * along, and are answered and closed within one round.
- *
- * Deadlines need no timer and no scan: each list with deadlines holds its
+ * Deadlines need no scan, and one timer: each list with deadlines holds its
  * connections in the order of parking, so the first one expires first.
- *
- * The connection that an event of epoll points to still exists when the event
- * is served: only the leader ends a parked connection, and only after all
- * events of one epoll_wait() have been served.
  */
 #include "config.h"
 
 #include <assert.h>
-#include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "clock.h"
+#include "limit.h"
 #include "log.h"
-#include "thread.h"
 
 #include "conn.h"
-#include "exchange.h"
-#include "mux.h"
 
-#define EVENTS 64
-/* The most rounds in a row that try new connections only. */
-#define STREAK 64
-/* While other requests wait, no body of that many bytes is fingerprinted. */
-#define LONG_BODY 4096
-
-/* Serves a connection that is ready for what it was parked for. */
-static void
-mux_serve(struct conn *c)
+void
+mux_time(struct mux *m, int64_t at)
 {
-	char waste[4096];
-	ssize_t n;
+	if (!m->timer.is_set || at < m->timer.at)
+		loop_set(m->loop, &m->timer, at);
+}
 
-	lock_take(&c->mux->lock);
-	conn_take(c);
-	lock_give(&c->mux->lock);
-	switch (c->state) {
-	case CONN_READING:
-	case CONN_REPLYING:
-		conn_read(c);
+void
+mux_again(struct mux *m)
+{
+	if (m->is_again)
 		return;
-	case CONN_SENDING:
-		exchange_send(&c->exchange);
-		return;
-	case CONN_LINGERING:
-		break;
-	}
-	n = recv(c->fd, waste, sizeof(waste), MSG_DONTWAIT);
-	if (n > 0 && clock_mono() < c->since + CONN_LINGER)
-		conn_park(c, CONN_LINGERING);
-	else
-		conn_close(c);
+	m->is_again = true;
+	loop_send(m->loop, &m->again);
 }
 
 /* Serves the connections that had input left after an answer was sent. */
@@ -75,219 +41,97 @@ serve_ready(struct mux *m)
 	struct conn_list ready = TAILQ_HEAD_INITIALIZER(ready);
 	struct conn *c;
 
-	lock_take(&m->lock);
 	TAILQ_CONCAT(&ready, &m->ready, link);
 	TAILQ_FOREACH(c, &ready, link)
 	c->list = &ready;
-	lock_give(&m->lock);
 	while ((c = TAILQ_FIRST(&ready)) != NULL) {
 		conn_take(c);
 		conn_read(c);
 	}
 }
 
-/* The deadline of a connection on a list that has them: mono. */
-static int64_t
-mux_deadline(const struct mux *m, const struct conn *c)
-{
-	return c->since +
-	    (c->list == &m->linger ? CONN_LINGER : atomic_load(&m->io_timeout));
-}
-
-/* Takes the first connection of a list with deadlines if it has expired. */
-static struct conn *
-take_expired(struct mux *m, struct conn_list *list, int64_t now)
-{
-	struct conn *c;
-
-	lock_take(&m->lock);
-	c = TAILQ_FIRST(list);
-	if (c != NULL && mux_deadline(m, c) > now)
-		c = NULL;
-	if (c != NULL)
-		conn_take(c);
-	lock_give(&m->lock);
-	return c;
-}
-
-/* Takes a connection if its head has taken too long. */
-static struct conn *
-take_slow_head(struct mux *m, int64_t now)
-{
-	struct conn *c;
-
-	lock_take(&m->lock);
-	c = TAILQ_FIRST(&m->heads);
-	if (c != NULL && now - c->head_since < atomic_load(&m->io_timeout))
-		c = NULL;
-	if (c != NULL)
-		conn_take(c);
-	lock_give(&m->lock);
-	return c;
-}
-
 static void
-expire(struct mux *m)
+mux_come(struct loop_message *msg)
 {
-	int64_t now = clock_mono();
-	struct conn *c;
+	struct mux *m =
+	    (struct mux *)(void *)((char *)msg - offsetof(struct mux, again));
 
-	while ((c = take_slow_head(m, now)) != NULL) {
-		log_event(LOG_INFO, "peer-stalled", NULL,
-		    LOG_S("while", "reading the parameters"));
-		conn_close(c);
-	}
-	while ((c = take_expired(m, &m->active, now)) != NULL) {
-		log_event(LOG_INFO, "peer-stalled", conn_log(c),
-		    LOG_S("while",
-			c->state == CONN_SENDING ? "sending" : "reading"));
-		conn_close(c);
-	}
-	while ((c = take_expired(m, &m->linger, now)) != NULL)
-		conn_close(c);
-	if (m->resume_at != 0 && m->resume_at <= now)
-		acceptor_resume(m);
-}
-
-/* --- rounds --- */
-
-static int64_t
-earlier(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* The timeout for epoll_wait(): until the next action that needs no event. */
-static int
-next_timeout(struct mux *m)
-{
-	int64_t at = INT64_MAX;
-	struct conn *c;
-
-	lock_take(&m->lock);
-	if ((c = TAILQ_FIRST(&m->active)) != NULL)
-		at = earlier(at, mux_deadline(m, c));
-	if ((c = TAILQ_FIRST(&m->linger)) != NULL)
-		at = earlier(at, mux_deadline(m, c));
-	if ((c = TAILQ_FIRST(&m->heads)) != NULL)
-		at = earlier(at, c->head_since + atomic_load(&m->io_timeout));
-	if (m->stopping && !m->stopped)
-		at = earlier(at, m->arrive_until);
-	if (m->closing)
-		at = earlier(at, m->until);
-	if (!TAILQ_EMPTY(&m->ready))
-		at = 0;
-	lock_give(&m->lock);
-	if (m->resume_at != 0)
-		at = earlier(at, m->resume_at);
-	return at == INT64_MAX ? -1 : clock_left(at);
-}
-
-/* Whether nothing is left to be sent, or there is no time left for it. */
-static bool
-ended(struct mux *m)
-{
-	bool yes;
-
-	lock_take(&m->lock);
-	yes = m->closing && m->stopped &&
-	    ((TAILQ_EMPTY(&m->active) && TAILQ_EMPTY(&m->linger)) ||
-		clock_mono() >= m->until);
-	lock_give(&m->lock);
-	return yes;
-}
-
-/* Waits for an event of any connection, and serves all ready connections. */
-static void
-watch_all(struct mux *m)
-{
-	struct epoll_event events[EVENTS];
-	bool accepting = false;
-	uint64_t count;
-	int n;
-
-	n = epoll_wait(m->epoll, events, EVENTS, next_timeout(m));
-	if (n == -1 && errno != EINTR)
-		abort();
-	for (int i = 0; i < n; i++) {
-		if (events[i].data.ptr == m)
-			accepting = true;
-		else if (events[i].data.ptr == &m->wake)
-			(void)!read(m->wake, &count, sizeof(count));
-		else
-			mux_serve(events[i].data.ptr);
-	}
+	m->is_again = false;
 	serve_ready(m);
-	expire(m);
-	if (accepting && !mux_is_refusing(m))
-		(void)acceptor_run(m);
+	mux_advance(m);
 }
 
-/* One round of the leader. */
-static void
-receive(struct mux *m)
-{
-	m->whole = 0;
-	if (mux_is_refusing(m)) {
-		if (mux_advance(m))
-			return;
-	} else if (m->resume_at == 0 && m->streak < STREAK) {
-		m->streak++;
-		(void)acceptor_run(m);
-		if (m->whole > 0)
-			return;
-	}
-	m->streak = 0;
-	watch_all(m);
-}
+/* --- deadlines --- */
 
-static void *
-mux_run(void *arg)
+/* The first connection of a list with deadlines, if it has expired; if not,
+ * its deadline is set. */
+static struct conn *
+expired(struct mux *m, const struct conn_list *list, int64_t timeout)
 {
-	struct mux *m = arg;
+	struct conn *c = TAILQ_FIRST(list);
 
-	do {
-		leader_stand_by(m->leader);
-		receive(m);
-	} while (!ended(m));
-	mux_close_all(m, &m->active, true);
-	mux_close_all(m, &m->linger, true);
-	mux_close_all(m, &m->queue, true);
-	assert(atomic_load(&m->nconns) == 0);
+	if (c == NULL || c->since + timeout <= loop_now(m->loop))
+		return c;
+	mux_time(m, c->since + timeout);
 	return NULL;
 }
 
-static bool
-mux_start_thread(struct mux *m)
+/* The same for the connection that has been sending its head for longest. */
+static struct conn *
+slow_head(struct mux *m)
 {
-	int error =
-	    thread_start(&m->thread, "standby", THREAD_STACK, mux_run, m);
+	struct conn *c = TAILQ_FIRST(&m->heads);
 
-	if (error != 0)
-		log_event(LOG_ERROR, "thread-not-started", NULL,
-		    LOG_S("why", strerror(error)));
-	return error == 0;
+	if (c == NULL || c->head_since + m->io_timeout <= loop_now(m->loop))
+		return c;
+	mux_time(m, c->head_since + m->io_timeout);
+	return NULL;
 }
 
 static void
-free_mux(struct mux *m)
+stalled(struct conn *c, const struct log_request *log, const char *doing)
 {
-	if (m->epoll != -1)
-		close(m->epoll);
-	if (m->wake != -1)
-		close(m->wake);
-	if (m->stop_waiting != -1)
-		close(m->stop_waiting);
-	leader_close(m->leader);
-	conf_unref(m->conf);
-	peers_free(&m->peers);
-	pthread_cond_destroy(&m->refused_cond);
-	lock_destroy(&m->lock);
-	free(m);
+	log_event(LOG_INFO, "peer-stalled", log, LOG_S("while", doing));
+	conn_close(c);
 }
 
+/* Ends what has expired, and sets the timer for the first of the others. */
+static void
+mux_expire(struct mux *m)
+{
+	struct conn *c;
+
+	while ((c = slow_head(m)) != NULL)
+		stalled(c, NULL, "reading the parameters");
+	while ((c = expired(m, &m->reading, m->io_timeout)) != NULL)
+		stalled(c, conn_log(c), "reading");
+	while ((c = expired(m, &m->sending, m->io_timeout)) != NULL)
+		if (c->state == CONN_STREAMING)
+			exchange_give_up(&c->exchange);
+		else
+			stalled(c, conn_log(c), "sending");
+	while ((c = expired(m, &m->linger, CONN_LINGER)) != NULL)
+		conn_close(c);
+	if (m->resume_at != 0 && m->resume_at <= loop_now(m->loop))
+		acceptor_resume(m);
+	if (m->resume_at != 0)
+		mux_time(m, m->resume_at);
+}
+
+static void
+mux_due(struct loop_timer *t)
+{
+	struct mux *m =
+	    (struct mux *)(void *)((char *)t - offsetof(struct mux, timer));
+
+	mux_expire(m);
+	mux_advance(m);
+}
+
+/* --- the whole --- */
+
 static struct mux *
-new_mux(int listen_fd)
+new_mux(const struct mux_owner *owner, int listen_fd)
 {
 	struct mux *m = calloc(1, sizeof(*m));
 	int domain = AF_UNIX;
@@ -295,11 +139,15 @@ new_mux(int listen_fd)
 
 	if (m == NULL)
 		return NULL;
-	lock_init(&m->lock, LOCK_CONNECTIONS);
-	lock_cond_init(&m->refused_cond);
-	TAILQ_INIT(&m->queue);
+	m->owner = *owner;
+	if (owner->connections == 0)
+		m->owner.connections = LIMIT_CONNECTIONS;
+	m->loop = owner->loop;
+	m->timer.due = mux_due;
+	m->again.come = mux_come;
 	TAILQ_INIT(&m->idle);
-	TAILQ_INIT(&m->active);
+	TAILQ_INIT(&m->reading);
+	TAILQ_INIT(&m->sending);
 	TAILQ_INIT(&m->linger);
 	TAILQ_INIT(&m->ready);
 	TAILQ_INIT(&m->heads);
@@ -307,9 +155,6 @@ new_mux(int listen_fd)
 	m->listen_fd = listen_fd;
 	(void)getsockopt(listen_fd, SOL_SOCKET, SO_DOMAIN, &domain, &len);
 	m->tcp = domain != AF_UNIX;
-	m->epoll = epoll_create1(EPOLL_CLOEXEC);
-	m->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	m->stop_waiting = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return m;
 }
 
@@ -337,113 +182,50 @@ mux_peers(const struct conf *conf, struct peers *peers)
 void
 mux_reload(struct mux *m, struct conf *conf, struct peers *peers)
 {
-	struct peers old_peers;
-	struct conf *old;
-
-	lock_take(&m->lock);
-	old = m->conf;
-	old_peers = m->peers;
-	m->conf = conf_ref(conf);
+	conf_ref(conf);
+	conf_unref(m->conf);
+	peers_free(&m->peers);
+	m->conf = conf;
 	m->peers = *peers;
-	atomic_store(&m->io_timeout, conf->io_timeout);
-	lock_give(&m->lock);
-	/* The leader may sleep until a later deadline. */
-	conn_wake(m);
-	conf_unref(old);
-	peers_free(&old_peers);
+	*peers = (struct peers){ .uid = NULL };
+	m->io_timeout = conf->io_timeout;
+	/* Deadlines may be earlier than the timer. */
+	mux_time(m, loop_now(m->loop));
 }
 
 enum rc
-mux_open(struct mux **out, struct conf *conf, int listen_fd)
+mux_open(struct mux **out, const struct mux_owner *owner, struct conf *conf,
+    int listen_fd)
 {
-	struct mux *m = new_mux(listen_fd);
-	struct epoll_event wake = { .events = EPOLLIN };
-	struct epoll_event listener = { .events = EPOLLIN };
 	struct peers peers;
+	struct mux *m;
 	enum rc rc;
 
 	*out = NULL;
-	if (m == NULL)
-		return RC_NOMEM;
-	wake.data.ptr = &m->wake;
-	listener.data.ptr = m;
-	if ((rc = leader_open(&m->leader)) != RC_OK)
-		goto out;
-	rc = RC_IO;
-	if (m->epoll == -1 || m->wake == -1 || m->stop_waiting == -1 ||
-	    epoll_ctl(m->epoll, EPOLL_CTL_ADD, m->wake, &wake) == -1 ||
-	    epoll_ctl(m->epoll, EPOLL_CTL_ADD, listen_fd, &listener) == -1) {
-		log_event(LOG_ERROR, "mux-not-opened", NULL,
-		    LOG_S("why", strerror(errno)));
-		goto out;
-	}
 	if ((rc = mux_peers(conf, &peers)) != RC_OK)
-		goto out;
+		return rc;
+	if ((m = new_mux(owner, listen_fd)) == NULL) {
+		peers_free(&peers);
+		return RC_NOMEM;
+	}
 	mux_reload(m, conf, &peers);
-	if (!mux_start_thread(m)) {
-		rc = RC_IO;
-		goto out;
+	if ((rc = acceptor_start(m)) != RC_OK) {
+		mux_free(m);
+		return rc;
 	}
 	*out = m;
 	return RC_OK;
-out:
-	free_mux(m);
-	return rc;
 }
 
 void
-mux_stop_waiting(struct mux *m)
-{
-	static const uint64_t one = 1;
-
-	/* The descriptor is never read, so it stays readable for all
-	 * workers. */
-	if (write(m->stop_waiting, &one, sizeof(one)) != sizeof(one))
-		assert(errno == EAGAIN);
-}
-
-void
-mux_close(struct mux *m, int64_t until_mono)
+mux_free(struct mux *m)
 {
 	if (m == NULL)
 		return;
-	mux_stop(m, 0);
-	lock_take(&m->lock);
-	m->closing = true;
-	m->until = until_mono;
-	lock_give(&m->lock);
-	conn_wake(m);
-	pthread_join(m->thread, NULL);
-	free_mux(m);
-}
-
-static struct exchange *
-take_queued(struct mux *m)
-{
-	struct conn *c;
-
-	lock_take(&m->lock);
-	c = TAILQ_FIRST(&m->queue);
-	assert(c != NULL);
-	conn_take(c);
-	lock_give(&m->lock);
-	if (c->exchange.request.body_len >= LONG_BODY)
-		leader_yield();
-	return &c->exchange;
-}
-
-struct exchange *
-mux_next(struct mux *m)
-{
-	for (;;) {
-		switch (leader_next(m->leader)) {
-		case LEADER_RECEIVE:
-			receive(m);
-			break;
-		case LEADER_HANDLE:
-			return take_queued(m);
-		case LEADER_STOP:
-			return NULL;
-		}
-	}
+	assert(m->nconns == 0 && m->nfreeing == 0 && !m->is_again);
+	acceptor_stop(m);
+	loop_clear(m->loop, &m->timer);
+	conf_unref(m->conf);
+	peers_free(&m->peers);
+	free(m);
 }

@@ -4,10 +4,8 @@
 #include "config.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "attention.h"
 #include "cgienv.h"
@@ -17,6 +15,7 @@
 #include "stored_request.h"
 #include "limit.h"
 #include "log.h"
+#include "mended.h"
 #include "metrics.h"
 #include "attempt.h"
 
@@ -108,49 +107,49 @@ attempt_free(struct attempt *at)
 		store_attempt_forget(at->store, &at->held);
 }
 
-/*
- * Whether every process that the attempt started has exited.  A lost handler
- * may leave processes behind; the attempt waits for them until its deadline, or
- * until all handlers are being ended.
- */
-static bool
-attempt_lock_is_gone(struct attempt *at, int64_t deadline)
+int
+attempt_left(struct attempt *at)
 {
-	struct timespec pause = { 0, ATTEMPT_LOCK_LOOK * 1000000 };
-	int64_t now;
-	bool hurry = false, told = false;
+	const int64_t now = clock_mono();
 
 	/* A process that could not be ended still lives, even if no mark shows
 	 * it. */
-	if (at->held.fd == -1 || at->facts.run.left)
-		return false;
+	if (at->facts.run.left || (at->pause == 0 && at->held.fd == -1))
+		return 0;
 	store_attempt_release(&at->held);
-	while (!store_attempt_gone(at->store, &at->held)) {
-		now = clock_mono();
-		if (!told)
-			log_event(LOG_INFO, "children-left", at->rq->log,
-			    LOG_I("attempt", at->lease.attempt),
-			    LOG_I("pid",
-				store_attempt_process(at->store, &at->held)));
-		told = true;
-		if (!hurry && run_is_draining()) {
-			hurry = true;
-			if (deadline > now + ATTEMPT_LOCK_GRACE)
-				deadline = now + ATTEMPT_LOCK_GRACE;
-		}
-		if (now >= deadline)
-			return false;
-		nanosleep(&pause, NULL);
-		if (pause.tv_nsec < ATTEMPT_LOCK_LOOK_MAX * 1000000)
-			pause.tv_nsec *= 2;
+	if (store_attempt_gone(at->store, &at->held)) {
+		at->facts.attempt_lock_gone = true;
+		return 0;
 	}
-	return true;
+	if (!at->left_told)
+		log_event(LOG_INFO, "children-left", at->rq->log,
+		    LOG_I("attempt", at->lease.attempt),
+		    LOG_I("pid", store_attempt_process(at->store, &at->held)));
+	at->left_told = true;
+	if (run_is_draining() && !at->hurries) {
+		at->hurries = true;
+		if (at->until > now + ATTEMPT_LOCK_GRACE)
+			at->until = now + ATTEMPT_LOCK_GRACE;
+	}
+	if (now >= at->until)
+		return 0;
+	at->pause = at->pause == 0              ? ATTEMPT_LOCK_LOOK
+	    : at->pause < ATTEMPT_LOCK_LOOK_MAX ? at->pause * 2
+						: at->pause;
+	return at->pause;
+}
+
+bool
+attempt_has_files(const struct attempt *at)
+{
+	return at->held.fd != -1 || at->held.lock != 0;
 }
 
 /* Says in the attempt's file which processes act for it. */
 static bool
-name_processes(struct attempt *at, const struct run *run)
+name_processes(struct attempt *at)
 {
+	const struct run *run = at->run;
 	bool named = true;
 
 	if (!run_stays(run)) {
@@ -165,6 +164,19 @@ name_processes(struct attempt *at, const struct run *run)
 			RC_OK;
 	FAULT(ATTEMPT_GIVEN);
 	return named;
+}
+
+void
+attempt_begin(struct attempt *at)
+{
+	const struct conf_program *program = &at->rule->handler;
+
+	assert(at->lease.token[0] != '\0');
+	at->lock_named = at->held.lock != 0;
+	FAULT(HANDLER_START);
+	/* After a timeout, processes need a moment to die of SIGKILL. */
+	at->until = clock_mono() + program->timeout + program->kill_after +
+	    ATTEMPT_LOCK_GRACE;
 }
 
 bool
@@ -182,53 +194,62 @@ attempt_start(struct attempt *at, const struct conf_program *program)
 						     : NULL };
 	const struct handler_call call = { &once, at->held.fd,
 		store_secret(at->store), &at->errors };
-	struct store_sharer sharer;
-	struct run_facts *facts = &at->facts.run;
-	struct run *run;
 
-	if (store_attempt_begin(&at->held, once.token, once.id) != RC_OK) {
-		facts->end = RUN_NOT_STARTED;
-		return false;
-	}
-	run = handler_start(program, at->rq, &call, facts);
-	if (run == NULL)
-		return false;
-	if (!name_processes(at, run)) {
-		run_cancel(run);
-		facts->end = RUN_NOT_STARTED;
+	at->facts.run.end = RUN_NOT_STARTED;
+	if (store_attempt_begin(&at->held, once.token, once.id) == RC_OK)
+		at->run = handler_start(program, at->rq, &call, &at->facts.run);
+	return at->run != NULL;
+}
+
+bool
+attempt_name(struct attempt *at)
+{
+	if (!name_processes(at)) {
+		at->facts.run.end = RUN_NOT_STARTED;
 		return false;
 	}
 	if (at->rule->share_database) {
-		sharer.pid = run_pid(run);
-		sharer.log = at->rq->log;
-		store_share_begin(at->store, &sharer);
+		at->sharer.pid = run_pid(at->run);
+		at->sharer.log = at->rq->log;
+		store_share_begin(at->store, &at->sharer);
+		at->shares = true;
 	}
-	run_capture(run, at->output, facts);
-	if (at->rule->share_database)
-		store_share_end(at->store, &sharer);
 	return true;
 }
 
 void
-attempt_run(struct attempt *at)
+attempt_output(struct attempt *at, const void *bytes, size_t n)
+{
+	FAULT(HANDLER_OUTPUT);
+	if (at->captured == RC_OK && !run_wrote_too_much(at->run))
+		at->captured = spool_write(at->output, bytes, n);
+}
+
+void
+attempt_check_output(struct attempt *at)
+{
+	if (at->captured != RC_OK)
+		run_fail_capture(at->run);
+}
+
+void
+attempt_unshare(struct attempt *at)
+{
+	if (at->shares)
+		store_share_end(at->store, &at->sharer);
+	at->shares = false;
+}
+
+void
+attempt_ran(struct attempt *at)
 {
 	struct run_facts *facts = &at->facts.run;
-	int64_t deadline;
 
-	assert(at->lease.token[0] != '\0');
-	at->lock_named = at->held.lock != 0;
-	FAULT(HANDLER_START);
-	/* After a timeout, processes need a moment to die of SIGKILL. */
-	deadline = clock_mono() + at->rule->handler.timeout +
-	    at->rule->handler.kill_after + ATTEMPT_LOCK_GRACE;
-	if (!attempt_start(at, &at->rule->handler))
-		return;
-	metrics_observe_route(
-	    at->rule->metrics, METRICS_HANDLER_SECONDS, facts->milliseconds);
-	FAULT(HANDLER_EXITED);
-	if (outcome_is_lost(facts) && at->rule->on_crash == CONF_CRASH_RESUME)
-		at->facts.attempt_lock_gone =
-		    attempt_lock_is_gone(at, deadline);
+	run_finish(at->run, facts);
+	at->run = NULL;
+	if (at->captured != RC_OK)
+		facts->end = RUN_CAPTURE_FAILED;
+	attempt_unshare(at);
 }
 
 /* Cuts a body that is longer than its Content-Length: a client would read no
@@ -246,60 +267,6 @@ measure_body(struct attempt *at)
 		response->body_len = (size_t)length;
 		at->head.mended |= 1U << CGIHEAD_MENDED_BODY;
 	}
-}
-
-/* A word for each program: 56 bits of its hash, and a bit for each kind of
- * mending.  Two programs that share a slot take it from each other, which costs
- * lines in the log. */
-#define MENDED_SLOTS 256
-#define MENDED_BITS  UINT64_C(0xff)
-
-_Static_assert(CGIHEAD_MENDINGS <= 8, "a mending has no bit in the table");
-
-static _Atomic uint64_t mended_slots[MENDED_SLOTS];
-
-/* FNV-1a. */
-static uint64_t
-mended_hash(const char *s)
-{
-	uint64_t h = UINT64_C(14695981039346656037);
-
-	for (; *s != '\0'; s++)
-		h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
-	return h;
-}
-
-/* Adds the bits to the program's word, and returns those that are new. */
-static unsigned
-mended_add(const char *program, unsigned bits)
-{
-	const uint64_t h = mended_hash(program);
-	_Atomic uint64_t *slot = &mended_slots[h % MENDED_SLOTS];
-	const uint64_t mark = h & ~MENDED_BITS;
-	uint64_t old = atomic_load(slot), known;
-
-	do {
-		known = (old & ~MENDED_BITS) == mark ? old & MENDED_BITS : 0;
-		if ((bits & ~known) == 0)
-			return 0;
-	} while (!atomic_compare_exchange_weak(
-	    slot, &old, mark | known | (bits & MENDED_BITS)));
-	return bits & ~(unsigned)known;
-}
-
-/* Logs what was mended in a program's output (cgihead.h): each kind once for
- * each program. */
-static void
-log_mended(const char *program, const struct request *rq, unsigned bits)
-{
-	if (bits == 0 || (bits = mended_add(program, bits)) == 0)
-		return;
-	for (int i = 0; i < CGIHEAD_MENDINGS; i++)
-		if ((bits & 1U << i) != 0)
-			log_event(LOG_WARN, "head-mended", rq->log,
-			    LOG_S("program", program),
-			    LOG_S("what",
-				cgihead_mending_text((enum cgihead_mending)i)));
 }
 
 /* The name of the program for the log. */
@@ -352,7 +319,7 @@ attempt_judge(struct attempt *at)
 {
 	attempt_read(at);
 	if (at->facts.head == CGIHEAD_OK)
-		log_mended(program_of(at), at->rq, at->head.mended);
+		mended_log(program_of(at), at->rq, at->head.mended);
 	at->outcome = outcome_judge(&at->facts, at->rule);
 }
 
@@ -444,10 +411,9 @@ log_run(const struct attempt *at)
  * the attempt has given up waiting.
  */
 void
-attempt_complete(struct attempt *at)
+attempt_settle(struct attempt *at)
 {
 	struct store_outcome *st = at->record;
-	struct store_finished done;
 
 	FAULT(JUDGED);
 	st->state = at->outcome.state;
@@ -465,10 +431,12 @@ attempt_complete(struct attempt *at)
 	keep_refused(at);
 	st->body = at->output;
 	at->output = NULL;
-	at->recorded = store_finish(
-	    at->store, &at->lease, at->rule->retention, &at->record, &done);
-	at->expires_at = done.expires_at;
-	at->answered = done.answered;
+}
+
+void
+attempt_settled(struct attempt *at)
+{
+	at->answered = at->done.answered;
 	if (at->record != NULL) {
 		at->output = at->record->body;
 		at->record->body = NULL;

@@ -1,10 +1,15 @@
 /*
  * One attempt at a key, run by the request that holds its lease:
  *
- * 	attempt_run -> attempt_judge -> attempt_complete
+ *	attempt_run -> attempt_judge -> attempt_complete
  *
  * Each stage adds its part to struct attempt.  The response exists only after
- * the last stage, when the outcome is durable.
+ * the last stage, when the outcome is durable.  The first and the last one wait
+ * for the program and for the store.  A loop does instead what they consist of:
+ *
+ *	attempt_begin, attempt_start; once the run is reached, attempt_name and
+ *	run_send; attempt_output; attempt_ran; attempt_left
+ *	attempt_settle, store_call_finish, attempt_settled
  */
 #ifndef ATTEMPT_H
 #define ATTEMPT_H
@@ -13,6 +18,7 @@
 #include "conf.h"
 #include "outcome.h"
 #include "request.h"
+#include "run.h"
 #include "store.h"
 
 struct attempt {
@@ -30,8 +36,16 @@ struct attempt {
 	struct store_outcome *record; /* what attempt_complete() writes */
 	struct spool *output;
 	struct buf errors; /* the end of its stderr */
-	/* from attempt_run() */
+	/* from attempt_start() on */
+	struct run *run;
 	struct outcome_facts facts;
+	enum rc captured; /* RC_OK, or why the output is not whole */
+	struct store_sharer sharer;
+	bool shares;    /* store_share_begin() was called */
+	int64_t until;  /* mono: the end of attempt_left() */
+	int pause;      /* before its next look (ms) */
+	bool left_told; /* it was logged */
+	bool hurries;   /* all handlers are being ended */
 	/* from attempt_judge() */
 	struct cgihead head;
 	struct response response; /* its body is in output */
@@ -39,9 +53,9 @@ struct attempt {
 	/* from attempt_complete(), which corrects outcome if the handler has
 	 * stored its response in a transaction of its own */
 	bool answered;
-	bool lock_named;    /* a record names .held, or may name it */
-	enum rc recorded;   /* RC_OK, or why the outcome is not durable */
-	int64_t expires_at; /* of the key, store time */
+	bool lock_named;  /* a record names .held, or may name it */
+	enum rc recorded; /* RC_OK, or why the outcome is not durable */
+	struct store_finished done;
 };
 
 /* The caller fills in the borrowed part. */
@@ -57,8 +71,8 @@ void attempt_terms(const struct conf_route *rule, struct store_reservation *rv);
  */
 enum rc attempt_prepare(struct attempt *at, struct store_reservation *rv);
 
-/* Adds the request to the reservation, for a worker that runs it later, or for
- * a reconciler.  It may be called again. */
+/* Adds the request to the reservation, for the runner, which runs it later, or
+ * for a reconciler.  It may be called again. */
 enum rc attempt_keep_request(struct attempt *at, struct store_reservation *rv);
 
 void attempt_free(struct attempt *at);
@@ -67,9 +81,42 @@ void attempt_free(struct attempt *at);
  * output.  False: no memory. */
 bool attempt_alloc(struct attempt *at);
 
-/* Runs a program with the attempt's variables to its end, and captures its
- * output.  False: the program was not started. */
+/* Before the route's handler is started. */
+void attempt_begin(struct attempt *at);
+
+/* Starts a program with the attempt's variables: .run.  False: it was not
+ * started.  It may wait. */
 bool attempt_start(struct attempt *at, const struct conf_program *program);
+
+/* Once it is reached: says which processes act for the attempt.  False: that
+ * failed, so the run is to be cancelled.  It may wait if
+ * attempt_has_files(). */
+bool attempt_name(struct attempt *at);
+bool attempt_has_files(const struct attempt *at);
+
+/* Stores a piece of the run's output; it may wait if the output is in a
+ * file.  Then, in the thread of the run: ends a run whose output could not be
+ * stored. */
+void attempt_output(struct attempt *at, const void *bytes, size_t n);
+void attempt_check_output(struct attempt *at);
+
+/* The run is over: gets its facts, and frees it. */
+void attempt_ran(struct attempt *at);
+
+/* A part of that: its program uses the database no more. */
+void attempt_unshare(struct attempt *at);
+
+/*
+ * Looks for processes that a lost handler has left behind, until the attempt's
+ * deadline; reads the list of all processes.  Returns 0, or the pause (ms)
+ * until the next look.
+ */
+int attempt_left(struct attempt *at);
+
+/* attempt_start() to attempt_ran(), for a thread that may wait; attempt_run()
+ * is that with the route's handler, and attempt_left().  False: the program was
+ * not started. */
+bool attempt_capture(struct attempt *at, const struct conf_program *program);
 
 /* Reads the program's output: head, response, and the facts about it. */
 void attempt_read(struct attempt *at);
@@ -87,7 +134,15 @@ void attempt_run(struct attempt *at);
 /* Reads the handler's output and end, and decides the outcome. */
 void attempt_judge(struct attempt *at);
 
-/* Makes the outcome durable, and logs it. */
+/* Makes the outcome durable, and logs it: attempt_settle(), store_finish(),
+ * attempt_settled(). */
 void attempt_complete(struct attempt *at);
+
+/* Puts the outcome into .record, for store_finish(). */
+void attempt_settle(struct attempt *at);
+
+/* store_finish() has returned .recorded, and filled in .done.  It may wait if
+ * attempt_has_files(). */
+void attempt_settled(struct attempt *at);
 
 #endif

@@ -17,6 +17,7 @@
 #include "json.h"
 #include "lock.h"
 #include "run.h"
+#include "run_wait.h"
 #include "attention.h"
 
 /* How long (ms) is gathered before a run. */
@@ -274,12 +275,13 @@ static void
 tell(const struct conf_program *program, struct buf *text)
 {
 	struct run_facts facts;
-	struct run *run =
-	    handler_start_notice(program, text->data, text->len, &facts);
+	struct run *run = run_wait_begin(
+	    handler_start_notice(program, text->data, text->len, &facts),
+	    &facts);
 	bool told;
 
 	if (run != NULL)
-		run_finish(run, &facts);
+		run_wait_finish(run, &facts);
 	told = facts.end == RUN_EXITED && facts.exit_status == 0;
 	log_event(told ? LOG_INFO : LOG_ERROR, "attention", NULL,
 	    LOG_I("lines", count_lines(text)),

@@ -21,6 +21,7 @@
 #include "clock.h"
 #include "fault.h"
 #include "handler.h"
+#include "run_wait.h"
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
@@ -237,7 +238,7 @@ read_reference(struct run *run, struct delivery *try)
 	char bytes[LIMIT_REFERENCE];
 	size_t n, room, len = 0;
 
-	while ((n = run_read(run, bytes, sizeof(bytes))) > 0) {
+	while ((n = run_wait_read(run, bytes, sizeof(bytes))) > 0) {
 		room = sizeof(try->reference) - len;
 		if (n > room)
 			n = room;
@@ -269,11 +270,12 @@ run_it(struct outbox *box, struct delivery *try)
 		    "its payload cannot be read: %s", rc_text(rc));
 		return false;
 	}
-	run = handler_start_effect(
-	    &try->conf->program, &env, payload, &try->log, &try->facts);
+	run = run_wait_begin(handler_start_effect(&try->conf->program, &env,
+				 payload, &try->log, &try->facts),
+	    &try->facts);
 	if (run != NULL) {
 		read_reference(run, try);
-		run_finish(run, &try->facts);
+		run_wait_finish(run, &try->facts);
 	}
 	spool_free(payload);
 	return true;

@@ -183,7 +183,7 @@ try_it(struct attempt *at, struct record *due)
 	at->rq = &kept.rq;
 	if (rc == RC_NOTFOUND || rc == RC_CORRUPT)
 		rc = reconcile_fail(at, due, "its request was not kept");
-	else if (rc == RC_OK && !attempt_start(at, &rule->reconcile))
+	else if (rc == RC_OK && !attempt_capture(at, &rule->reconcile))
 		rc = reconcile_fail(
 		    at, due, "the reconciler could not be started");
 	else if (rc == RC_OK)

@@ -23,7 +23,7 @@
 #include "fcgi.h"
 #include "limit.h"
 #include "response.h"
-#include "run.h"
+#include "run_wait.h"
 #include "oncectl.h"
 
 /* How long to wait for a place in the socket's queue (ms). */
@@ -343,7 +343,7 @@ cgi_run(struct cgi *cgi, const char *socket)
 	int status, error;
 
 	cgi->fd =
-	    run_connect(socket, clock_mono() + CONNECT_WAIT, &error, &why);
+	    run_wait_connect(socket, clock_mono() + CONNECT_WAIT, &error, &why);
 	if (cgi->fd == -1) {
 		warnx("%s: %s (%s)", socket, why, strerror(error));
 		return cgi_refuse(503,

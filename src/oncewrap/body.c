@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "leader.h"
 #include "log.h"
 #include "body.h"
 
@@ -24,7 +23,6 @@ body_open(struct body *b, const struct request *rq)
 			b->rc = RC_IO;
 		return;
 	}
-	leader_yield();
 	if ((b->room = malloc(PIECE)) == NULL)
 		b->rc = RC_NOMEM;
 }

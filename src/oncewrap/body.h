@@ -21,8 +21,7 @@ struct body {
 	char *room;
 };
 
-/* Hands the lead on if the body is in a file.  The caller calls
- * body_close(). */
+/* The caller calls body_close(). */
 void body_open(struct body *b, const struct request *rq);
 void body_close(struct body *b);
 

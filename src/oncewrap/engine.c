@@ -1,13 +1,14 @@
 /*
- * The request path, from top to bottom.  engine_handle() is the product.  It
- * finds the kind of the request.  A guarded request passes the checks
- * (engine_check.c) and the reservation (engine_reserve.c); each of them adds
- * one thing to struct job, or refuses the request.  respond() has one response
- * for each decision.
+ * The request path, from top to bottom.  The table PLACES (engine_impl.h) is
+ * the product: each place adds one thing to struct job, or refuses the request,
+ * and says where the request goes on.  engine_respond() has one response for
+ * each decision.
  *
  *  1. Nothing runs before its reservation is durable.
  *  2. No byte of an answer leaves before its outcome is durable.
  *  3. A failure between the two leaves the key taken, never free.
+ *  4. A job is in one place: the loop has it, or a helper, or a list, or the
+ *     store or a run that will call.
  */
 #include "config.h"
 
@@ -16,276 +17,392 @@
 #include <string.h>
 
 #include "fault.h"
-#include "handler.h"
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
 #include "page.h"
 #include "prefer.h"
 #include "respond.h"
-#include "route.h"
 #include "status.h"
 #include "engine_impl.h"
 
-#include "engine.h"
+/* Tests know it by this name. */
+#if defined(FAULT_POINTS) || defined(LOCK_CHECKS)
+#define PLACE_NAME(id) "PLACE_" #id
+#else
+#define PLACE_NAME(id) NULL
+#endif
 
-static struct run *
-pass_through(struct job *job)
+#define PLACE_ROW(id, function, by) \
+	[PLACE_##id] = { PLACE_NAME(id), function, by },
+static const struct {
+	const char *name;
+	enum place (*go)(struct job *);
+	enum engine_by by;
+} places[] = { PLACES(PLACE_ROW) };
+
+/* --- from place to place -------------------------------------------------- */
+
+static void
+store_called(struct store_call *call)
 {
-	const struct handler_call call = { NULL, -1,
-		store_secret(job->engine->store), NULL };
-	struct run_facts facts;
-	struct run *run;
+	struct job *job =
+	    (struct job *)(void *)((char *)call - offsetof(struct job, call));
 
-	engine_drop_json(job);
-	if (!engine_check_body(job))
+	engine_go(job, job->place);
+}
+
+static struct job *
+job_new(struct engine *engine, struct exchange *x)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	if (job == NULL)
 		return NULL;
-	run = handler_start(&job->rule->handler, job->rq, &call, &facts);
-	if (run == NULL)
-		respond_not_started(job->answer, &facts, job->rq);
-	return run;
-}
-
-static void
-accepted(struct job *job)
-{
-	FAULT(ACCEPTED);
-	respond_log(job->rq, "accepted", 202);
-	status_accepted(job->engine->store, job->conf, job->rq,
-	    job->ticket.resource, job->answer);
-}
-
-static void
-engine_run(struct job *job)
-{
-	FAULT(RESERVED);
-	attempt_run(&job->attempt);
-	attempt_judge(&job->attempt);
-	attempt_complete(&job->attempt);
-	respond_attempt(&job->attempt, job->answer);
-}
-
-static void
-busy(struct job *job)
-{
-	const struct record *record = &job->record;
-
-	if (!record->accepted &&
-	    (job->rule->concurrent != CONF_CONCURRENT_ACCEPT ||
-		record->resource[0] == '\0')) {
-		(void)engine_refuse(job, PROBLEM_KEY_IN_PROGRESS, NULL);
-		return;
-	}
-	respond_log(job->rq, "in-progress", 202);
-	status_accepted(job->engine->store, job->conf, job->rq,
-	    record->resource, job->answer);
-}
-
-static void
-job_init(struct job *job, struct engine *engine, const struct conf *conf,
-    struct request *rq, struct answer *answer)
-{
-	memset(job, 0, sizeof(*job));
 	job->engine = engine;
-	job->conf = conf;
-	job->rq = rq;
-	job->rule = route_find(conf, rq->path);
+	job->exchange = x;
+	job->conf = exchange_conf(x);
+	job->rq = exchange_request(x);
+	job->rule = route_find(job->conf, job->rq->path);
 	job->may_have_acted = true;
 	job->later = job->rule->async == CONF_ASYNC_ALWAYS ||
-	    (job->rule->async == CONF_ASYNC_PREFER && prefer_respond_async(rq));
-	job->answer = answer;
+	    (job->rule->async == CONF_ASYNC_PREFER &&
+		prefer_respond_async(job->rq));
+	answer_init(&job->answer);
 	buf_init(&job->scope, LIMIT_SCOPE);
+	buf_init(&job->detail, 1024);
 	buf_init(&job->fingerprint_spec, LIMIT_FINGERPRINT_SPEC);
 	store_inline_answer_init(&job->inline_answer);
 	attempt_init(&job->attempt);
 	job->attempt.store = engine->store;
-	job->attempt.conf = conf;
+	job->attempt.conf = job->conf;
 	job->attempt.rule = job->rule;
-	job->attempt.rq = rq;
+	job->attempt.rq = job->rq;
+	job->call.done = store_called;
+	return job;
 }
 
+/* Frees it in any place. */
 static void
-engine_job_free(struct job *job)
+job_free(struct job *job)
 {
+	assert(job->list == NULL && !job->timer.is_set && !job->slot);
 	engine_drop_json(job);
+	engine_give_memory(job);
+	answer_free(&job->answer);
 	buf_free(&job->scope);
+	buf_free(&job->detail);
 	buf_free(&job->fingerprint_spec);
 	record_free(&job->record);
 	store_inline_answer_free(&job->inline_answer);
 	attempt_free(&job->attempt);
+	free(job->piece);
+	free(job);
 }
 
-/* --- the path ----------------------------------------------------------- */
-
-enum kind {
-	KIND_INVALID,
-	KIND_ADMIN,
-	KIND_STATUS,
-	KIND_UNGUARDED,
-	KIND_GUARDED
-};
-
-static enum kind
-kind_of(struct job *job)
-{
-	if (job->rq->invalid != NULL)
-		return KIND_INVALID;
-	if (route_is_admin(job->conf, job->rq->path))
-		return KIND_ADMIN;
-	if (route_is_status(job->conf, job->rq->path))
-		return KIND_STATUS;
-	switch (route_guards(job->rule, job->rq)) {
-	case ROUTE_UNGUARDED:
-		job->may_have_acted = false;
-		return KIND_UNGUARDED;
-	case ROUTE_GUARDED:
-		return KIND_GUARDED;
-	case ROUTE_BY_KEY:
-		break;
-	}
-	/* A body that is not whole is refused as well without a guard.  If the
-	 * search fails, the checks fail: never unguarded. */
-	if (job->rq->body_state != BODY_WHOLE)
-		return KIND_UNGUARDED;
-	if (engine_find_key(job) != RC_OK || job->verdict != KEY_ABSENT)
-		return KIND_GUARDED;
-	job->may_have_acted = false;
-	return KIND_UNGUARDED;
-}
-
-/* The response to a guarded request, by the decision of its reservation. */
 static void
-respond(struct job *job, enum decision decision)
+help_job(struct helpers_task *t)
 {
-	switch (decision) {
-	case DECIDE_RUN:
-		if (job->later)
-			accepted(job);
-		else
-			engine_run(job);
-		break;
-	case DECIDE_REPLAY:
-		respond_mark_replay(
-		    job->engine->store, job->rule, &job->record, job->answer);
-		respond_log(job->rq, "replay", job->answer->response.status);
-		break;
-	case DECIDE_NOT_KEPT:
-		respond_not_kept(job->answer, &job->record, job->conf, job->rq);
-		break;
-	case DECIDE_BUSY:
-		busy(job);
-		break;
-	case DECIDE_OF_ANOTHER:
-		(void)engine_refuse(job, PROBLEM_KEY_OF_ANOTHER, NULL);
-		break;
-	case DECIDE_MISMATCH:
-		(void)engine_refuse_reused(job);
-		break;
-	case DECIDE_UNKNOWN:
-		(void)engine_refuse(job, PROBLEM_OUTCOME_UNKNOWN, NULL);
-		break;
-	case DECIDE_GONE:
-		(void)engine_refuse(job, PROBLEM_KEY_EXPIRED, NULL);
-		break;
-	case DECIDE_OLD:
-	case DECIDE_CROWDED:
-	case DECIDE_OPEN:
-	case DECIDE_NO_ROOM:
-	case DECIDE_FULL:
-		assert(!"engine_reserve() has refused it");
-		break;
+	struct job *job =
+	    (struct job *)(void *)((char *)t - offsetof(struct job, task));
+
+	job->place = places[job->place].go(job);
+}
+
+static enum rc
+help_with_store(void *arg)
+{
+	struct job *job = arg;
+
+	job->place = places[job->place].go(job);
+	return RC_OK;
+}
+
+static void
+job_helped(struct helpers_task *t)
+{
+	struct job *job =
+	    (struct job *)(void *)((char *)t - offsetof(struct job, task));
+
+	engine_go(job, job->place);
+}
+
+void
+engine_go(struct job *job, enum place place)
+{
+	struct engine *engine = job->engine;
+
+	while (place != PLACE_WAIT && place != PLACE_END) {
+		job->place = place;
+		loop_doing(places[place].name);
+		FAULT_NAMED(places[place].name);
+		switch (places[place].by) {
+		case BY_LOOP:
+			place = places[place].go(job);
+			continue;
+		case BY_STORE:
+			store_call_work(
+			    engine->store, &job->call, help_with_store, job);
+			return;
+		default:
+			job->task.work = help_job;
+			job->task.done = job_helped;
+			helpers_ask(
+			    engine->helpers[places[place].by], &job->task);
+			return;
+		}
+	}
+	if (place == PLACE_END) {
+		job_free(job);
+		metrics_add(METRICS_REQUESTS, -1);
+		if (--engine->jobs == 0)
+			engine->owner.idle(engine->owner.arg);
 	}
 }
 
-struct run *
-engine_handle(struct engine *engine, const struct conf *conf,
-    struct request *rq, struct answer *answer)
-{
-	struct run *stream = NULL;
-	enum decision decision;
-	struct job job;
+/* --- the beginning -------------------------------------------------------- */
 
-	job_init(&job, engine, conf, rq, answer);
-	switch (kind_of(&job)) {
-	case KIND_INVALID:
-		(void)engine_refuse(&job, PROBLEM_REQUEST_INVALID, rq->invalid);
-		break;
-	case KIND_ADMIN:
-		page_handle(engine->store, conf, rq, answer);
-		break;
-	case KIND_STATUS:
-		status_handle(engine->store, conf, rq, answer);
-		break;
-	case KIND_UNGUARDED:
-		engine_make_scope(&job);
-		stream = pass_through(&job);
-		break;
-	case KIND_GUARDED:
-		engine_make_scope(&job);
-		engine_note_key(&job);
-		engine_make_reference(&job);
-		if (engine_check_body(&job) && engine_check_size(&job) &&
-		    engine_check_key(&job) && engine_check_scope(&job) &&
-		    engine_take_fingerprint(&job) &&
-		    engine_reserve(&job, &decision))
-			respond(&job, decision);
-		break;
+/* A longer body is parsed by a helper: all requests wait for the loop. */
+#define SMALL_BODY 4096
+
+/* The place of the checks of a request that is guarded, or may be. */
+static enum place
+place_of_checks(struct job *job)
+{
+	const struct request *rq = job->rq;
+	enum place next;
+
+	if (rq->body_state != BODY_WHOLE)
+		return PLACE_CHECK_STORE;
+	if (rq->body_len <= SMALL_BODY)
+		return PLACE_CHECK;
+	if (rq->body_len <= LIMIT_SPOOL_MEMORY)
+		return PLACE_CHECK_SMALL;
+	return !engine_may_read_json(job) ||
+		engine_take_memory(job, PLACE_CHECK_LARGE, &next)
+	    ? PLACE_CHECK_LARGE
+	    : next;
+}
+
+enum place
+engine_begin(struct job *job)
+{
+	const struct request *rq = job->rq;
+
+	FAULT(REQUEST_TAKEN);
+	if (rq->invalid != NULL) {
+		(void)engine_refuse(job, PROBLEM_REQUEST_INVALID, rq->invalid);
+		return PLACE_ANSWER;
 	}
-	engine_job_free(&job);
-	return stream;
+	if (route_is_admin(job->conf, rq->path))
+		return PLACE_PAGE;
+	if (job->engine->jobs > LIMIT_REQUESTS) {
+		engine_note_refused(job, PROBLEM_OVERLOADED, "requests", true);
+		(void)engine_refusef(job, PROBLEM_OVERLOADED,
+		    "%d requests are under way or wait; this one was not "
+		    "begun.",
+		    LIMIT_REQUESTS);
+		return PLACE_ANSWER;
+	}
+	if (route_is_status(job->conf, rq->path))
+		return PLACE_STATUS;
+	engine_make_scope(job);
+	if (route_guards(job->rule, rq) != ROUTE_UNGUARDED)
+		return place_of_checks(job);
+	job->may_have_acted = false;
+	return engine_check_body(job) ? PLACE_CHECKED : PLACE_ANSWER;
+}
+
+enum place
+engine_page(struct job *job)
+{
+	page_handle(job->engine->store, job->conf, job->rq, &job->answer);
+	return PLACE_ANSWER;
+}
+
+enum place
+engine_status(struct job *job)
+{
+	status_handle(job->engine->store, job->conf, job->rq, &job->answer);
+	return PLACE_ANSWER;
+}
+
+/* Whether a request is guarded that brings a key or needs none.  A body that is
+ * not whole is refused as well without a guard.  If the search fails, the
+ * checks fail: never unguarded. */
+static bool
+is_guarded(struct job *job)
+{
+	return route_guards(job->rule, job->rq) == ROUTE_GUARDED ||
+	    (job->rq->body_state == BODY_WHOLE &&
+		(engine_find_key(job) != RC_OK || job->verdict != KEY_ABSENT));
+}
+
+enum place
+engine_check(struct job *job)
+{
+	job->guarded = is_guarded(job);
+	if (!job->guarded) {
+		job->may_have_acted = job->rq->body_state != BODY_WHOLE;
+		return engine_check_body(job) ? PLACE_CHECKED : PLACE_ANSWER;
+	}
+	engine_note_key(job);
+	engine_make_reference(job);
+	return engine_check_body(job) && engine_check_size(job) &&
+		engine_check_key(job) && engine_check_scope(job) &&
+		engine_take_fingerprint(job)
+	    ? PLACE_CHECKED
+	    : PLACE_ANSWER;
+}
+
+enum place
+engine_checked(struct job *job)
+{
+	engine_drop_json(job);
+	engine_give_memory(job);
+	return job->guarded ? PLACE_LOOK : PLACE_SLOT;
+}
+
+/* --- the answer ----------------------------------------------------------- */
+
+bool
+engine_wants_page(const struct job *job)
+{
+	return job->conf->problem_pages != NULL && prefer_html(job->rq);
+}
+
+enum place
+engine_answer(struct job *job)
+{
+	engine_free_slot(job);
+	return job->problem.code == PROBLEM_NONE ? PLACE_REPLY
+	    : engine_wants_page(job)             ? PLACE_REFUSE_FILES
+						 : PLACE_REFUSE;
+}
+
+enum place
+engine_refuse_now(struct job *job)
+{
+	respond_problem(&job->answer, &job->problem, job->conf, job->rq);
+	return PLACE_REPLY;
+}
+
+enum place
+engine_reply(struct job *job)
+{
+	if (attempt_has_files(&job->attempt))
+		return PLACE_CLEAN;
+	exchange_answer(job->exchange, &job->answer);
+	return PLACE_END;
+}
+
+enum place
+engine_clean(struct job *job)
+{
+	attempt_free(&job->attempt);
+	attempt_init(&job->attempt);
+	return PLACE_REPLY;
+}
+
+void
+engine_handle(struct engine *engine, struct exchange *x)
+{
+	struct job *job = job_new(engine, x);
+	struct answer none;
+
+	if (job == NULL) {
+		answer_init(&none);
+		none.response.status = 503;
+		exchange_answer(x, &none);
+		return;
+	}
+	engine->jobs++;
+	metrics_add(METRICS_REQUESTS, 1);
+	engine_go(job, PLACE_BEGIN);
 }
 
 /* --- beginning and end -------------------------------------------------- */
 
-struct engine *
-engine_new(struct store *store, unsigned workers)
-{
-	struct engine *engine;
-	unsigned waits;
+/* So many calls of the store may wait besides those of programs that run. */
+#define STORE_MORE 32
 
-	if ((engine = calloc(1, sizeof(*engine))) == NULL)
-		return NULL;
+/* How many threads help, of each kind, and their name; those for the store are
+ * its own. */
+static const struct {
+	const char *name;
+	unsigned most;
+} kinds[BY_N] = {
+	[BY_SMALL] = { "parse", 1 },
+	[BY_LARGE] = { "body", 2 },
+	[BY_START] = { "start", 4 },
+	[BY_PAGE] = { "page", 2 },
+	[BY_NAMES] = { "names", 2 },
+};
+
+enum rc
+engine_open(struct engine **out, struct store *store, struct loop *loop,
+    unsigned workers, const struct engine_owner *owner)
+{
+	struct engine *engine = calloc(1, sizeof(*engine));
+	enum rc rc = RC_OK;
+
+	*out = engine;
+	if (engine == NULL)
+		return RC_NOMEM;
+	engine->loop = loop;
 	engine->store = store;
-	engine->max_waiting = workers / 2;
+	engine->workers = workers;
+	engine->owner = *owner;
+	TAILQ_INIT(&engine->first);
+	TAILQ_INIT(&engine->slot);
+	TAILQ_INIT(&engine->memory);
+	TAILQ_INIT(&engine->woken);
 	engine->rate = rate_new();
-	waits = engine->max_waiting > 1 ? engine->max_waiting / 2 : 1;
-	engine->large_json =
-	    budget_new(LIMIT_JSON_MEMORY - LIMIT_JSON_SMALL, waits);
-	engine->small_json = budget_new(LIMIT_JSON_SMALL, waits);
-	if (engine->rate == NULL || engine->large_json == NULL ||
-	    engine->small_json == NULL) {
-		engine_free(engine);
-		return NULL;
-	}
-	return engine;
-}
-
-bool
-engine_begin_waiting(struct engine *engine)
-{
-	if (atomic_fetch_add(&engine->waiting, 1) >= engine->max_waiting) {
-		atomic_fetch_sub(&engine->waiting, 1);
-		return false;
-	}
-	metrics_add(METRICS_REQUESTS_WAITING, 1);
-	return true;
+	for (int by = 0; by < BY_N && rc == RC_OK; by++)
+		if (kinds[by].most > 0)
+			rc = helpers_open(&engine->helpers[by], loop,
+			    kinds[by].name, kinds[by].most);
+	if (rc == RC_OK && engine->rate == NULL)
+		rc = RC_NOMEM;
+	if (rc == RC_OK)
+		rc = runs_open(&engine->runs, loop);
+	return rc == RC_OK ? store_call_open(store, loop, workers + STORE_MORE)
+			   : rc;
 }
 
 void
-engine_end_waiting(struct engine *engine)
+engine_close(struct engine *engine)
 {
-	metrics_add(METRICS_REQUESTS_WAITING, -1);
-	atomic_fetch_sub(&engine->waiting, 1);
+	assert(engine->jobs == 0);
+	loop_clear(engine->loop, &engine->look);
+	runs_close(engine->runs);
+	engine->runs = NULL;
+	store_call_close(engine->store);
+	loop_round(engine->loop, 0);
+}
+
+struct helpers *
+engine_helpers(struct engine *engine)
+{
+	return engine->helpers[BY_LARGE];
+}
+
+bool
+engine_is_idle(const struct engine *engine)
+{
+	return engine->jobs == 0;
 }
 
 void
 engine_drain(struct engine *engine)
 {
-	/* Requests that wait for another one of their key poll this flag at
-	 * least as often as the store. */
-	atomic_store(&engine->draining, true);
-	budget_stop_waiting(engine->large_json);
-	budget_stop_waiting(engine->small_json);
+	struct job *job;
+
+	engine->draining = true;
+	while ((job = TAILQ_FIRST(&engine->first)) != NULL ||
+	    (job = TAILQ_FIRST(&engine->slot)) != NULL ||
+	    (job = TAILQ_FIRST(&engine->memory)) != NULL)
+		engine_wake(job);
 }
 
 void
@@ -293,8 +410,8 @@ engine_free(struct engine *engine)
 {
 	if (engine == NULL)
 		return;
+	for (int by = 0; by < BY_N; by++)
+		helpers_close(engine->helpers[by]);
 	rate_free(engine->rate);
-	budget_free(engine->large_json);
-	budget_free(engine->small_json);
 	free(engine);
 }

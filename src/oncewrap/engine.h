@@ -4,34 +4,46 @@
  *   request -> route -> key -> fingerprint -> reserve -> decide
  *           -> run handler -> judge outcome -> complete -> answer
  *
- * It knows no FastCGI, no SQL and no clock but through its rooms.
+ * It knows no FastCGI, no SQL and no clock but through its rooms.  All of it
+ * belongs to the thread of the loop.
  */
 #ifndef ENGINE_H
 #define ENGINE_H
 
-#include "answer.h"
 #include "conf.h"
-#include "request.h"
+#include "helpers.h"
 #include "store.h"
 
 struct engine;
-struct run;
+struct exchange;
 
-/* The store must outlive the engine.  NULL: no memory. */
-struct engine *engine_new(struct store *store, unsigned workers);
+struct engine_owner {
+	/* is called whenever the last request under way has been answered */
+	void (*idle)(void *arg);
+	void *arg;
+};
+
+/* workers: programs that run for requests at once.  The store and the loop must
+ * outlive the engine.  RC_NOMEM, or the store cannot be read. */
+enum rc engine_open(struct engine **out, struct store *store, struct loop *loop,
+    unsigned workers, const struct engine_owner *owner);
+
+/* No request is under way, and none comes. */
+void engine_close(struct engine *engine);
+
+/* After that, when the loop does not go round any more; NULL is allowed. */
 void engine_free(struct engine *engine);
 
-/* From now on no request waits for another request to finish, and none is
- * reserved. */
-void engine_drain(struct engine *engine);
+/* Those for what a slow disk may delay. */
+struct helpers *engine_helpers(struct engine *engine);
 
-/*
- * Handles one request; any thread may call it.  NULL: answer, which the caller
- * has initialised, is complete.  Otherwise the caller sends what this run
- * writes, and calls run_finish().  The request gets another instance when its
- * key is known: its Reference (see store_reference()).
- */
-struct run *engine_handle(struct engine *engine, const struct conf *conf,
-    struct request *rq, struct answer *answer);
+/* Begins to handle a request; its answer is sent some time. */
+void engine_handle(struct engine *engine, struct exchange *x);
+
+/* Whether no request is under way. */
+bool engine_is_idle(const struct engine *engine);
+
+/* From now on no request waits for another one, and none is reserved. */
+void engine_drain(struct engine *engine);
 
 #endif

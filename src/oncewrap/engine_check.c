@@ -37,11 +37,13 @@ is_of_the_moment(enum problem_code code)
 bool
 engine_refuse(struct job *job, enum problem_code code, const char *detail)
 {
-	struct problem problem = { .code = code,
-		.detail = detail,
+	buf_clear(&job->detail);
+	/* Without memory the sentence of the code must do. */
+	if (detail != NULL && buf_adds(&job->detail, detail) != RC_OK)
+		detail = NULL;
+	job->problem = (struct problem){ .code = code,
+		.detail = detail != NULL ? job->detail.data : NULL,
 		.acted = is_of_the_moment(code) && job->may_have_acted };
-
-	respond_problem(job->answer, &problem, job->conf, job->rq);
 	return false;
 }
 
@@ -89,12 +91,6 @@ engine_refuse_store(struct job *job, enum rc rc)
 {
 	char why[512];
 
-	if (job->json_refused) {
-		engine_note_refused(job, PROBLEM_OVERLOADED, "json", false);
-		return engine_refuse(job, PROBLEM_OVERLOADED,
-		    "Too many large JSON bodies are being compared; this "
-		    "request ran nothing.");
-	}
 	(void)store_why(job->engine->store, rc, why, sizeof(why));
 	log_event(
 	    LOG_ERROR, "store-unavailable", job->rq->log, LOG_S("why", why));
@@ -217,6 +213,13 @@ refuse_names(struct job *job, enum problem_code code, const char *text,
 	    : engine_refusef(job, code, "%s %s.", text, names.data);
 	buf_free(&names);
 	return refused;
+}
+
+bool
+engine_refuse_stop(struct job *job)
+{
+	return engine_refuse(job, PROBLEM_OVERLOADED,
+	    "The server is being stopped; this request ran nothing.");
 }
 
 bool

@@ -1,44 +1,179 @@
 /*
- * Private to the files of the request path.
+ * Private to the files of the request path: a request under way, and the places
+ * where it can be.
+ *
+ * A place is a function of the job, which returns the next place.  It is called
+ * in the loop, and must not wait; or, if it may wait or takes long, in a helper
+ * of that kind, where it must not touch struct engine.  PLACE_WAIT: job->place
+ * is where the job goes on when engine_wake() or engine_go() is called; until
+ * then it is in a list, or something is to call it.
  */
 #ifndef ENGINE_IMPL_H
 #define ENGINE_IMPL_H
 
-#include <stdatomic.h>
+#include <sys/queue.h>
 
 #include "attempt.h"
-#include "budget.h"
 #include "caller.h"
+#include "cgistream.h"
+#include "exchange.h"
+#include "helpers.h"
 #include "json.h"
 #include "key.h"
-#include "route.h"
 #include "rate.h"
+#include "route.h"
+#include "store_call.h"
+
+#include "engine.h"
+
+/* Who calls a place: the loop, or a helper. */
+enum engine_by {
+	BY_LOOP,
+	BY_STORE, /* calls of the store that may wait, and files */
+	BY_SMALL, /* parses bodies that are in memory */
+	BY_LARGE, /* parses and writes large bodies */
+	BY_START, /* starts programs: lives as long as they do */
+	BY_PAGE,  /* makes pages for operators */
+	BY_NAMES, /* looks up the names of hosts */
+	BY_N
+};
+
+/*
+ * X(place, function, who calls it).  The life of a request is read from the
+ * first row to the last; a request that is refused goes to ANSWER.
+ */
+/* clang-format off */
+#define PLACES(X) \
+	/* what kind of request it is; its key, scope and fingerprint */ \
+	X(BEGIN, engine_begin, BY_LOOP) \
+	X(PAGE, engine_page, BY_PAGE) \
+	X(STATUS, engine_status, BY_STORE) \
+	X(MEMORY, engine_memory, BY_LOOP) \
+	X(CHECK, engine_check, BY_LOOP) \
+	X(CHECK_SMALL, engine_check, BY_SMALL) \
+	X(CHECK_LARGE, engine_check, BY_LARGE) \
+	X(CHECK_STORE, engine_check, BY_STORE) \
+	X(CHECKED, engine_checked, BY_LOOP) \
+	/* what is stored under the key */ \
+	X(LOOK, engine_look, BY_LOOP) \
+	X(LOOKED, engine_looked, BY_LOOP) \
+	X(COMPARE, engine_compare, BY_LOOP) \
+	X(COMPARE_LARGE, engine_compare, BY_LARGE) \
+	X(DECIDE, engine_decide, BY_LOOP) \
+	X(RECOVER, engine_recover, BY_STORE) \
+	X(FETCH, engine_fetch, BY_LOOP) \
+	X(FETCH_STORE, engine_fetch, BY_STORE) \
+	X(FIRST, engine_first, BY_LOOP) \
+	X(WAITED, engine_waited, BY_LOOP) \
+	/* a slot, and a lease or a place in the queue */ \
+	X(SLOT, engine_slot, BY_LOOP) \
+	X(PREPARE, engine_prepare, BY_LOOP) \
+	X(PREPARE_FILES, engine_prepare, BY_STORE) \
+	X(TAKE, engine_take, BY_LOOP) \
+	X(TAKEN, engine_taken, BY_LOOP) \
+	X(RESPOND, engine_respond, BY_LOOP) \
+	X(SHOW, engine_show, BY_STORE) \
+	/* the program */ \
+	X(START, engine_start, BY_LOOP) \
+	X(START_NAMED, engine_start, BY_NAMES) \
+	X(START_FILES, engine_start, BY_STORE) \
+	X(SPAWN, engine_start, BY_START) \
+	X(BEGIN_RUN, engine_begin_run, BY_LOOP) \
+	X(REACH, engine_reach, BY_LOOP) \
+	X(NAME, engine_name, BY_LOOP) \
+	X(NAME_FILES, engine_name, BY_STORE) \
+	X(CANCEL, engine_cancel, BY_LOOP) \
+	X(SEND, engine_send, BY_LOOP) \
+	X(OUTPUT, engine_output, BY_LOOP) \
+	X(SPOOL, engine_spool, BY_LARGE) \
+	X(STREAM, engine_stream, BY_LOOP) \
+	X(RAN, engine_ran, BY_LOOP) \
+	X(LEFT, engine_left, BY_STORE) \
+	X(PAUSE, engine_pause, BY_LOOP) \
+	/* its outcome */ \
+	X(JUDGE, engine_judge, BY_LOOP) \
+	X(FINISHED, engine_finished, BY_LOOP) \
+	X(SETTLED, engine_settled, BY_LOOP) \
+	X(SETTLED_FILES, engine_settled, BY_STORE) \
+	X(RESULT, engine_result, BY_LOOP) \
+	X(TELL, engine_tell, BY_LOOP) \
+	X(TELL_FILES, engine_tell, BY_STORE) \
+	/* the answer */ \
+	X(ANSWER, engine_answer, BY_LOOP) \
+	X(REFUSE, engine_refuse_now, BY_LOOP) \
+	X(REFUSE_FILES, engine_refuse_now, BY_STORE) \
+	X(REPLY, engine_reply, BY_LOOP) \
+	X(CLEAN, engine_clean, BY_STORE)
+/* clang-format on */
+
+#define PLACE_ENUMERATOR(id, function, by) PLACE_##id,
+enum place { PLACES(PLACE_ENUMERATOR) PLACE_WAIT, PLACE_END };
+#undef PLACE_ENUMERATOR
+
+struct job;
+TAILQ_HEAD(job_list, job);
 
 /* A key in progress with a dead owner that could not be recovered yet, and the
  * time of the next try. */
 struct engine_recovery {
-	_Atomic int64_t id, again_mono;
+	int64_t id, again_mono;
 };
 #define ENGINE_RECOVERIES 64
+#define ENGINE_HASHES     256
 
+/* Bytes of a piece of output, and how many a job takes in a row. */
+#define ENGINE_PIECE  (32 * 1024)
+#define ENGINE_PIECES 8
+
+/* All of it is the loop's. */
 struct engine {
+	struct loop *loop;
 	struct store *store;
 	struct rate *rate; /* of new keys, by caller */
-	/* memory for comparing JSON, of large and of small bodies */
-	struct budget *large_json, *small_json;
-	atomic_uint waiting; /* requests that hold a worker for another one */
-	unsigned max_waiting;
+	struct helpers *helpers[BY_N];
+	unsigned jobs;     /* requests under way */
+	unsigned programs; /* that run for requests, or are being started */
+	unsigned workers;  /* the most of them */
+	/* requests that wait: for the first one of their key to end, the one
+	 * that has not looked for longest is the first; for a slot; for memory
+	 * to compare JSON; and those that go on in this round */
+	struct job_list first, slot, memory, woken;
+	/* those in first, by a hash of their key */
+	LIST_HEAD(, job) same[ENGINE_HASHES];
+	struct loop_message wake;
+	bool waking;
+	struct loop_timer look; /* at the requests in first */
+	size_t json_used;       /* bytes of memory to compare JSON */
+	int64_t json_last;      /* the caller that got it last */
 	struct engine_recovery recovery[ENGINE_RECOVERIES];
-	atomic_bool draining; /* engine_drain() was called */
+	bool draining; /* engine_drain() was called */
+	struct runs *runs;
+	struct engine_owner owner;
+	char piece[ENGINE_PIECE]; /* of output, within a call */
 };
 
 struct job {
 	struct engine *engine;
+	struct exchange *exchange;
 	const struct conf *conf;
 	struct request *rq;
 	const struct conf_route *rule;
-	struct answer *answer;
+	struct answer answer;
+	/* where it is, or where it goes on */
+	enum place place;
+	struct job_list *list; /* that it waits in, or NULL */
+	TAILQ_ENTRY(job) link;
+	LIST_ENTRY(job) same;    /* in engine->first */
+	struct loop_timer timer; /* wakes it */
+	struct helpers_task task;
+	struct store_call call;
+	struct store_asked asked; /* by it */
+	bool guarded;
 	bool later; /* accepted now, run later */
+	/* it has a slot, which counts in engine->programs if it needs one */
+	bool slot, needs_slot;
+	struct problem problem; /* what refuses it: .code, or PROBLEM_NONE */
+	struct buf detail;      /* of that */
 	/* from engine_find_key() and the checks */
 	bool searched; /* for the key, with this result: */
 	enum rc search_rc;
@@ -47,16 +182,19 @@ struct job {
 	struct key key;
 	/* from engine_read_json() to engine_drop_json() */
 	bool json_known;
-	struct json *json; /* the body, or NULL: it is not I-JSON */
-	size_t json_cost;  /* what is taken of the budget */
-	bool json_refused; /* other requests have all of the budget */
-	enum rc scope_rc;  /* of engine_make_scope() */
+	struct json *json;    /* the body, or NULL: it is not I-JSON */
+	size_t json_cost;     /* what is taken of the memory */
+	int64_t json_caller;  /* while it waits for memory */
+	enum place json_then; /* where it goes on with it */
+	enum rc scope_rc;     /* of engine_make_scope() */
 	bool scope_empty;
 	struct buf scope, fingerprint_spec;
 	char cookie[RECORD_UUID_LEN + 1]; /* reservation.cookie */
 	struct store_reservation reservation;
-	/* from engine_reserve(): the record that keeps the request from
-	 * running; or the attempt's lease, or a place in the queue */
+	/* from the reservation: the record that keeps the request from running;
+	 * or the attempt's lease, or a place in the queue */
+	enum decision decision;
+	int looks; /* at the record, since the request came or waited */
 	struct record record;
 	struct store_inline_answer inline_answer;
 	bool again;        /* the key was released before */
@@ -64,34 +202,72 @@ struct job {
 	/* that, or the queue will run it; true as long as the record has not
 	 * been read: no new key is safe */
 	bool may_have_acted;
-	int attempts;  /* of the key, when its record was read */
-	bool counted;  /* counted as a new key of its caller */
-	bool too_fast; /* DECIDE_CROWDED: too many new keys in a second */
-	enum age age;  /* of a request that would run */
+	int attempts;       /* of the key, when its record was read */
+	bool counted;       /* counted as a new key of its caller */
+	bool too_fast;      /* DECIDE_CROWDED: too many new keys in a second */
+	enum age age;       /* of a request that would run */
+	int64_t wait_until; /* mono; in first */
 	struct attempt attempt;
 	struct store_ticket ticket;
+	/* from engine_start() */
+	bool waits_for_run;    /* its move calls the job */
+	struct cgistream head; /* of an answer that is streamed */
+	bool streamed, gone;   /* some of it was; and the client has gone */
+	char *piece;           /* output on its way into a file */
+	size_t piece_len;
 };
 
-/* For use as `return engine_refuse(...)`: it returns false, the result of a
- * failed check.  detail NULL: the sentence of the code. */
+/* Goes on from there; by the loop. */
+void engine_go(struct job *job, enum place place);
+
+/* Has the job go on from job->place later in this round; takes it off its
+ * list, and clears its timer. */
+void engine_wake(struct job *job);
+
+/* The call of job->timer: wakes the job. */
+void engine_timer_due(struct loop_timer *t);
+
+/* Puts the job into that list, to go on from there; PLACE_WAIT. */
+enum place
+engine_wait_in(struct job *job, struct job_list *list, enum place then);
+
+/* After a call of the store: goes on there, when it is done. */
+enum place engine_called(struct job *job, bool done, enum place then);
+
+/* Its key has ended: wakes those that wait for that. */
+void engine_wake_same(const struct job *job);
+
+/* Takes a slot for the program of the request, if it has none.  False: all are
+ * taken. */
+bool engine_has_slot(struct job *job);
+void engine_give_slot(struct job *job);
+void engine_free_slot(struct job *job);
+
+/* Where the program is started. */
+enum place engine_place_of_start(const struct job *job);
+
+/* Whether a problem may be one of the operator's pages, which are files. */
+bool engine_wants_page(const struct job *job);
+
+/* Sets job->problem; the job then goes to PLACE_ANSWER.  For use as `return
+ * engine_refuse(...)`: it returns false, the result of a failed check.  detail
+ * NULL: the sentence of the code. */
 bool engine_refuse(struct job *job, enum problem_code code, const char *detail);
 bool engine_refusef(struct job *job, enum problem_code code, const char *format,
     ...) __attribute__((format(printf, 3, 4)));
 bool engine_refuse_store(struct job *job, enum rc rc);
 /* The key was used for a different request. */
 bool engine_refuse_reused(struct job *job);
+/* The process is being stopped. */
+bool engine_refuse_stop(struct job *job);
 
-/* One more request is about to hold a worker until another request goes on.
- * False: half of the workers wait already. */
-bool engine_begin_waiting(struct engine *engine);
-void engine_end_waiting(struct engine *engine);
+/* Takes the memory to read a large body as JSON, or has the job wait for it and
+ * go on from there.  False: PLACE_WAIT, or the job was refused (PLACE_ANSWER):
+ * *next. */
+bool engine_take_memory(struct job *job, enum place then, enum place *next);
+void engine_give_memory(struct job *job);
 
-/*
- * Reads the body as JSON, once.  Waits, within busy_timeout, while other
- * requests use the memory.  RC_OK, RC_NOMEM, RC_IO; RC_LIMIT: they still do.
- * drop: the memory goes to other requests, so this is called before the request
- * waits for anything else.
- */
+/* Reads the body as JSON, once.  RC_OK, RC_NOMEM, RC_IO. */
 enum rc engine_read_json(struct job *job);
 void engine_drop_json(struct job *job);
 
@@ -102,6 +278,9 @@ void engine_note_refused(
 /* Looks for the key, once.  RC_OK, with the result in the job; or a
  * failure of engine_read_json(). */
 enum rc engine_find_key(struct job *job);
+
+/* Whether its checks may read the body as JSON. */
+bool engine_may_read_json(const struct job *job);
 
 /*
  * These come before the checks, so that the log's line of a refusal has the
@@ -115,7 +294,8 @@ void engine_note_key(struct job *job);
 void engine_make_reference(struct job *job);
 
 /* Of a request that does not come to its reservation: clears may_have_acted if
- * its key can be found without the body, and has no record. */
+ * its key can be found without the body, and has no record.  Reads the
+ * store. */
 void engine_note_unused(struct job *job);
 
 /*
@@ -139,11 +319,9 @@ bool engine_key_is_of_page(const struct job *job);
  * failure of engine_read_json(). */
 enum rc engine_fingerprint(struct job *job, const char *fingerprint_spec);
 
-/*
- * Wins the reservation, or finds the decision against it.  Waits for a run
- * under way if the route says so.  False: the store failed, its queue is full,
- * or decide_is_limit(); the refusal is in the answer.
- */
-bool engine_reserve(struct job *job, enum decision *decision);
+/* The places: see PLACES. */
+#define PLACE_DECLARE(id, function, by) enum place function(struct job *);
+PLACES(PLACE_DECLARE)
+#undef PLACE_DECLARE
 
 #endif

@@ -11,18 +11,29 @@
 #include "body.h"
 #include "clock.h"
 #include "key_search.h"
-#include "leader.h"
 #include "limit.h"
+#include "media.h"
 #include "store_operator.h"
 #include "engine_impl.h"
 
 /* --- JSON ----------------------------------------------------------------- */
 
-static struct budget *
-json_budget(const struct job *job)
+/* Bodies that are longer than LIMIT_SPOOL_MEMORY share so many bytes.  Of the
+ * others few are read at once: see SMALL_BODY. */
+#define JSON_MEMORY (LIMIT_JSON_MEMORY - LIMIT_JSON_SMALL)
+
+static bool
+json_fits(const struct engine *engine, size_t cost)
 {
-	return job->rq->body_len > LIMIT_SPOOL_MEMORY ? job->engine->large_json
-						      : job->engine->small_json;
+	return cost <= JSON_MEMORY - engine->json_used;
+}
+
+static void
+memory_take(struct job *job, size_t cost)
+{
+	job->engine->json_used += cost;
+	job->engine->json_last = job->json_caller;
+	job->json_cost = cost;
 }
 
 /* The caller, on whatever route; before its scope is known, the address. */
@@ -37,50 +48,115 @@ json_caller(const struct job *job)
 	    : 0;
 }
 
-static bool
-json_take_memory(struct job *job)
+/* The job that is next: the first to come, but callers alternate. */
+static struct job *
+json_next(const struct engine *engine)
 {
-	const size_t cost = json_cost(job->rq->body_len);
-	struct budget *budget = json_budget(job);
-	bool taken = budget_take(budget, cost, 0, 0);
+	struct job *job;
 
-	if (!taken && engine_begin_waiting(job->engine)) {
-		taken = budget_take(budget, cost, json_caller(job),
-		    clock_mono() + job->conf->busy_timeout);
-		engine_end_waiting(job->engine);
-	}
-	job->json_cost = taken ? cost : 0;
-	job->json_refused = !taken;
-	return taken;
+	TAILQ_FOREACH(job, &engine->memory, link)
+	if (job->json_caller != engine->json_last)
+		return job;
+	return TAILQ_FIRST(&engine->memory);
 }
 
-static void
-json_give_memory(struct job *job)
+/* Its time is up, or the process stops. */
+static enum place
+json_refuse(struct job *job)
 {
-	if (job->json_cost != 0)
-		budget_give(json_budget(job), job->json_cost);
+	engine_note_refused(job, PROBLEM_OVERLOADED, "json", false);
+	(void)engine_refuse(job, PROBLEM_OVERLOADED,
+	    "Too many large JSON bodies are being compared; this request ran "
+	    "nothing.");
+	return PLACE_ANSWER;
+}
+
+bool
+engine_take_memory(struct job *job, enum place then, enum place *next)
+{
+	struct engine *engine = job->engine;
+	const size_t cost = json_cost(job->rq->body_len);
+
+	job->json_caller = json_caller(job);
+	if (TAILQ_EMPTY(&engine->memory) && json_fits(engine, cost)) {
+		memory_take(job, cost);
+		return true;
+	}
+	job->timer.due = engine_timer_due;
+	loop_set(engine->loop, &job->timer,
+	    loop_now(engine->loop) + job->conf->busy_timeout);
+	job->json_then = then;
+	*next = engine_wait_in(job, &engine->memory, PLACE_MEMORY);
+	return false;
+}
+
+enum place
+engine_memory(struct job *job)
+{
+	return job->json_cost != 0 || json_cost(job->rq->body_len) == 0
+	    ? job->json_then
+	    : json_refuse(job);
+}
+
+void
+engine_give_memory(struct job *job)
+{
+	struct engine *engine = job->engine;
+	struct job *next;
+	size_t cost;
+
+	if (job->json_cost == 0)
+		return;
+	engine->json_used -= job->json_cost;
 	job->json_cost = 0;
+	while ((next = json_next(engine)) != NULL) {
+		cost = json_cost(next->rq->body_len);
+		if (!json_fits(engine, cost))
+			break;
+		memory_take(next, cost);
+		engine_wake(next);
+	}
+}
+
+/* Whether the key may be looked for in a body as JSON. */
+static bool
+key_may_be_json(const struct conf_key_from *from)
+{
+	for (unsigned i = 0; i < from->n; i++)
+		for (unsigned j = 0; j < from->item[i].n; j++)
+			if (from->item[i].part[j].kind == CONF_FROM_JSON)
+				return true;
+	return false;
+}
+
+bool
+engine_may_read_json(const struct job *job)
+{
+	struct buf type;
+	bool may;
+
+	if (key_may_be_json(&job->rule->key_from))
+		return true;
+	if (job->rule->fingerprint != CONF_FINGERPRINT_VALUE)
+		return false;
+	buf_init(&type, LIMIT_PARAMS);
+	may =
+	    media_type_of(job->rq, &type) != RC_OK || media_is_json(type.data);
+	buf_free(&type);
+	return may;
 }
 
 enum rc
 engine_read_json(struct job *job)
 {
 	const struct request *rq = job->rq;
-	enum json_verdict verdict;
 
 	if (job->json_known)
 		return RC_OK;
-	/* A large body takes long. */
-	if (rq->body_len > LIMIT_SPOOL_MEMORY)
-		leader_yield();
 	if (rq->body == NULL && rq->body_len > 0)
 		return RC_IO;
-	if (!json_take_memory(job))
-		return RC_LIMIT;
-	verdict = json_read(&job->json, rq->body, rq->body_len);
-	if (verdict != JSON_OK)
-		json_give_memory(job);
-	job->json_known = verdict != JSON_NO_MEMORY;
+	job->json_known =
+	    json_read(&job->json, rq->body, rq->body_len) != JSON_NO_MEMORY;
 	return job->json_known ? RC_OK : RC_NOMEM;
 }
 
@@ -90,7 +166,6 @@ engine_drop_json(struct job *job)
 	json_free(job->json);
 	job->json = NULL;
 	job->json_known = false;
-	json_give_memory(job);
 }
 
 /* --- the key -------------------------------------------------------------- */

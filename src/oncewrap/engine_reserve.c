@@ -1,20 +1,25 @@
 /*
  * The reservation: reads the record, decides, and takes the lease or a place in
- * the queue.  The transaction that takes either reads the record again.
+ * the queue.  The transaction that takes either reads the record again; if
+ * another request was faster, so does the job.
  */
 #include "config.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "clock.h"
 #include "decide.h"
 #include "fault.h"
+#include "fingerprint.h"
+#include "limit.h"
 #include "maintenance.h"
 #include "metrics.h"
 #include "recent.h"
 #include "respond.h"
+#include "status.h"
 #include "uuid.h"
 
 #include "engine_impl.h"
@@ -24,10 +29,6 @@
 
 /* Pause (ms) between two tries to recover a key with a dead owner. */
 #define RECOVER_PAUSE 250
-
-/* Interval (ms) at which a waiting request checks whether the owner of its key
- * is dead. */
-#define WAIT_LOOK 1000
 
 /* By the record that was read. */
 static void
@@ -114,138 +115,139 @@ note_caller(struct job *job)
 	return rc;
 }
 
+/* --- what is stored under the key ----------------------------------------- */
+
+static enum place
+refuse_store(struct job *job, enum rc rc)
+{
+	(void)engine_refuse_store(job, rc);
+	return PLACE_ANSWER;
+}
+
+enum place
+engine_look(struct job *job)
+{
+	struct store *store = job->engine->store;
+
+	if (job->engine->draining) {
+		(void)engine_refuse_stop(job);
+		return PLACE_ANSWER;
+	}
+	if (job->looks++ == RESERVE_TRIES)
+		return refuse_store(job, RC_BUSY);
+	record_free(&job->record);
+	store_inline_answer_free(&job->inline_answer);
+	job->may_have_acted = true;
+	return engine_called(job,
+	    store_call_lookup(store, &job->call, &job->reservation.identity,
+		&job->record, &job->inline_answer),
+	    PLACE_LOOKED);
+}
+
 /*
- * Reads the record.  If the record has another spec than the route's, the
- * fingerprint is made again by that spec, which the reservation then keeps:
- * this request is compared, and reserved, in the way of the first request.
+ * The record has another spec than the route's.  So the fingerprint is made
+ * again by that spec, which the reservation then keeps: this request is
+ * compared, and reserved, in the way of the first request.
  */
-static enum rc
-reserve_look(struct job *job, enum decision *decision)
+static enum place
+place_of_compare(struct job *job)
+{
+	const struct request *rq = job->rq;
+	enum place next;
+
+	if (rq->body_len <= LIMIT_SPOOL_MEMORY)
+		return PLACE_COMPARE;
+	return !fingerprint_needs_json(rq, job->record.fingerprint_spec) ||
+		engine_take_memory(job, PLACE_COMPARE_LARGE, &next)
+	    ? PLACE_COMPARE_LARGE
+	    : next;
+}
+
+/* The decision by the record. */
+static enum place
+judge_record(struct job *job)
 {
 	struct store_reservation *rv = &job->reservation;
-	const int64_t now = store_now(job->engine->store);
-	struct record *record = &job->record;
+	const struct record *record = &job->record;
 	enum decide_match match;
 	enum rc rc;
 
-	record_free(record);
-	store_inline_answer_free(&job->inline_answer);
-	job->may_have_acted = true;
-	rc = store_lookup(
-	    job->engine->store, &rv->identity, record, &job->inline_answer);
-	if (rc == RC_NOTFOUND || (rc == RC_OK && decide_is_past(record, now))) {
-		reserve_note_absent(job);
-		*decision = DECIDE_RUN;
-		return RC_OK;
-	}
-	if (rc != RC_OK)
-		return rc;
-	record_check(record);
 	if ((record->cookie[0] != '\0' || is_of_browser(job)) &&
 	    (rc = note_caller(job)) != RC_OK)
-		return rc;
+		return refuse_store(job, rc);
 	match = decide_match(record, rv->fingerprint_spec, rv->fingerprint);
-	if (match == DECIDE_OTHER_SPEC) {
-		buf_clear(&job->fingerprint_spec);
-		if ((rc = buf_adds(&job->fingerprint_spec,
-			 record->fingerprint_spec)) != RC_OK)
-			return rc;
-		rv->fingerprint_spec = job->fingerprint_spec.data;
-		rc = engine_fingerprint(job, rv->fingerprint_spec);
-		if (rc != RC_OK)
-			return rc;
-		match =
-		    decide_match(record, rv->fingerprint_spec, rv->fingerprint);
-	}
-	*decision = decide(record, decide_is_mine(record, rv->peer, rv->cookie),
-	    match == DECIDE_SAME, now);
-	job->again = *decision == DECIDE_RUN;
+	job->decision =
+	    decide(record, decide_is_mine(record, rv->peer, rv->cookie),
+		match == DECIDE_SAME, store_now(job->engine->store));
+	job->again = job->decision == DECIDE_RUN;
 	note_acted(job);
 	job->attempts = record->attempt;
-	return RC_OK;
+	return PLACE_DECIDE;
 }
 
-/* Takes the lease or a place in the queue, or reads the record in the way. */
-static enum rc
-reserve_take(struct job *job, enum decision *decision)
+enum place
+engine_looked(struct job *job)
 {
-	struct store_reservation *rv = &job->reservation;
-	struct store *store = job->engine->store;
-	struct store_lease *lease = &job->attempt.lease;
-	enum rc rc = note_caller(job);
+	const enum rc rc = job->call.rc;
+	const int64_t now = store_now(job->engine->store);
+	struct record *record = &job->record;
 
-	record_free(&job->record);
-	rv->max_kept = job->conf->max_kept;
-	rv->max_store = job->conf->max_store;
-	if (rc == RC_OK && (job->later || rv->reconcile_delay != 0))
-		rc = attempt_keep_request(&job->attempt, rv);
-	if (rc == RC_OK && job->later)
-		rc = store_accept(store, rv, job->conf->async_queue,
-		    &job->ticket, decision, &job->record);
-	else if (rc == RC_OK &&
-	    (rc = attempt_prepare(&job->attempt, rv)) == RC_OK)
-		rc = store_reserve(store, rv, lease, decision, &job->record);
-	/* An attempt that was not seen may have acted. */
-	job->attempt.facts.acted_before =
-	    job->acted_before || lease->attempt != job->attempts + 1;
-	if (rc == RC_OK && *decision != DECIDE_RUN && job->record.id != 0)
-		note_acted(job);
-	return rc;
+	if (rc == RC_NOTFOUND || (rc == RC_OK && decide_is_past(record, now))) {
+		reserve_note_absent(job);
+		job->decision = DECIDE_RUN;
+		return PLACE_DECIDE;
+	}
+	if (rc != RC_OK)
+		return refuse_store(job, rc);
+	record_check(record);
+	return decide_match(record, job->reservation.fingerprint_spec,
+		   job->reservation.fingerprint) == DECIDE_OTHER_SPEC
+	    ? place_of_compare(job)
+	    : judge_record(job);
 }
 
-/*
- * The same without a look at the record before, which the store does only where
- * it expects none: see struct store_reservation.  DECIDE_BUSY: nothing was
- * done.  Not for routes whose requests must pass checks between the two, or
- * prepare more than a lease.
- */
-static enum rc
-reserve_unseen(struct job *job, enum decision *decision)
+enum place
+engine_compare(struct job *job)
 {
 	struct store_reservation *rv = &job->reservation;
-	const struct conf_route *rule = job->rule;
 	enum rc rc;
 
-	*decision = DECIDE_BUSY;
-	if (job->later || rule->key_rate != 0 ||
-	    rule->request_timestamp != NULL || rv->reconcile_delay != 0 ||
-	    rv->on_crash == CONF_CRASH_RESUME)
-		return RC_OK;
-	rv->unseen = true;
-	rc = reserve_take(job, decision);
-	rv->unseen = false;
-	if (rc == RC_OK && *decision == DECIDE_RUN) {
-		reserve_note_absent(job);
-		job->attempt.facts.acted_before = false;
-	}
-	return rc;
+	buf_clear(&job->fingerprint_spec);
+	rc = buf_adds(&job->fingerprint_spec, job->record.fingerprint_spec);
+	rv->fingerprint_spec = job->fingerprint_spec.data;
+	if (rc == RC_OK)
+		rc = engine_fingerprint(job, rv->fingerprint_spec);
+	return rc == RC_OK ? judge_record(job) : refuse_store(job, rc);
 }
 
-/*
- * Recovers the key if the process that has its lease is dead.  True: read the
- * record again.  If processes of the attempt still live, the key is not
- * recovered.  Each key is tried only now and then, because a try reads the list
- * of all processes.
- */
+/* --- the decision --------------------------------------------------------- */
+
+/* Whether the process that has the lease is dead, and it is time for a try to
+ * recover the key.  Each key is tried only now and then, because a try reads
+ * the list of all processes. */
 static bool
-recover(struct job *job)
+may_recover(struct job *job)
 {
 	struct engine *engine = job->engine;
 	const struct record *record = &job->record;
 	struct engine_recovery *last =
 	    &engine->recovery[record->id % ENGINE_RECOVERIES];
-	int n;
+	const int64_t now = loop_now(engine->loop);
 
 	if (!store_owner_is_dead(engine->store, record->owner) ||
-	    (atomic_load(&last->id) == record->id &&
-		clock_mono() < atomic_load(&last->again_mono)))
+	    (last->id == record->id && now < last->again_mono))
 		return false;
-	if (maintenance_recover_key(engine->store, record, &n) != RC_OK ||
-	    n == 0) {
-		atomic_store(&last->again_mono, clock_mono() + RECOVER_PAUSE);
-		atomic_store(&last->id, record->id);
-	}
+	*last = (struct engine_recovery){ record->id, now + RECOVER_PAUSE };
 	return true;
+}
+
+enum place
+engine_recover(struct job *job)
+{
+	int n;
+
+	(void)maintenance_recover_key(job->engine->store, &job->record, &n);
+	return PLACE_LOOK;
 }
 
 /* Whether the caller exceeds the rate of new keys.  A request is counted once,
@@ -259,221 +261,193 @@ is_too_fast(struct job *job)
 		return false;
 	job->counted = true;
 	job->too_fast = rate_take(job->engine->rate, job->reservation.caller,
-			    limit, clock_mono()) > 0;
+			    limit, loop_now(job->engine->loop)) > 0;
 	return job->too_fast;
 }
 
-/*
- * Reads the record, and gets the stored response, the lease, or a place in the
- * queue.  If another request was faster, reads the record again.
- */
-static enum rc
-look_and_take(struct job *job, enum decision *decision)
+/* A client may fetch its answer however late; only a run can be a second
+ * one. */
+static enum place
+decide_run(struct job *job)
 {
-	const struct store_reservation *rv = &job->reservation;
-	enum rc rc = reserve_unseen(job, decision);
-	const bool locked = rc == RC_BUSY;
-	int tries;
-
-	/* What is locked can still be read: a stored response is sent, and a
-	 * new key is known to be new. */
-	if (!locked && (rc != RC_OK || *decision == DECIDE_RUN))
-		return rc;
-	for (tries = 0; tries < RESERVE_TRIES; tries++) {
-		if ((rc = reserve_look(job, decision)) != RC_OK)
-			return rc;
-		if (*decision == DECIDE_REPLAY) {
-			rc = respond_fetch(job->engine->store, &rv->identity,
-			    &job->record, &job->inline_answer, job->answer);
-			if (rc != RC_NOTFOUND)
-				return rc;
-			continue;
-		}
-		if (*decision == DECIDE_BUSY && recover(job))
-			continue;
-		if (*decision == DECIDE_BUSY || *decision == DECIDE_NOT_KEPT)
-			return store_make_durable(
-			    job->engine->store, &job->record);
-		if (*decision != DECIDE_RUN)
-			return RC_OK;
-		if (locked)
-			return RC_BUSY;
-		/* A client may fetch its answer however late; only a run can
-		 * be a second one. */
-		job->age = route_age(job->rule, job->rq, clock_wall());
-		if (job->age != AGE_GOOD) {
-			*decision = DECIDE_OLD;
-			return RC_OK;
-		}
-		if ((rc = note_caller(job)) != RC_OK)
-			return rc;
-		if (is_too_fast(job)) {
-			*decision = DECIDE_CROWDED;
-			return RC_OK;
-		}
-		rc = reserve_take(job, decision);
-		if (rc != RC_OK || *decision == DECIDE_RUN ||
-		    decide_is_limit(*decision))
-			return rc;
-	}
-	return RC_BUSY;
-}
-
-static bool
-may_wait(struct job *job)
-{
-	return job->rule->concurrent == CONF_CONCURRENT_WAIT &&
-	    !job->record.accepted && engine_begin_waiting(job->engine);
-}
-
-/* Waits until a key has been settled, or it is time to read again.  False: the
- * request's time is up. */
-static bool
-reserve_wait_for_news(struct store *store, uint64_t *generation, int64_t until)
-{
-	const int64_t look = clock_mono() + WAIT_LOOK;
-
-	return store_wait(store, generation, look < until ? look : until) ||
-	    clock_mono() < until;
-}
-
-/* The metric of each decision; a released key that runs again is the
- * exception. */
-static const enum metrics_id counted[] = {
-	[DECIDE_RUN] = METRICS_RESERVE_CREATED,
-	[DECIDE_REPLAY] = METRICS_RESERVE_REPLAY,
-	[DECIDE_NOT_KEPT] = METRICS_RESERVE_REPLAY,
-	[DECIDE_GONE] = METRICS_RESERVE_REPLAY,
-	[DECIDE_BUSY] = METRICS_RESERVE_IN_PROGRESS,
-	[DECIDE_OF_ANOTHER] = METRICS_RESERVE_KEY_MISUSE,
-	[DECIDE_MISMATCH] = METRICS_RESERVE_KEY_MISUSE,
-	[DECIDE_UNKNOWN] = METRICS_RESERVE_UNKNOWN,
-};
-
-/* Whether the requests of all callers, and not of this one, leave no room. */
-static bool
-is_kept_full(const struct job *job)
-{
-	const struct store_reservation *rv = &job->reservation;
-	struct metrics_gauges g;
-
-	return store_gauges(job->engine->store, &g) != RC_OK ||
-	    (uint64_t)g.value[METRICS_KEPT_BYTES] + rv->environment_len +
-		rv->body_len >
-	    rv->max_kept;
-}
-
-/* Notes a limit that was reached. */
-static void
-note_limit(struct job *job, enum decision decision)
-{
-	if (decision == DECIDE_NO_ROOM)
-		engine_note_refused(
-		    job, PROBLEM_OVERLOADED, "max_kept", is_kept_full(job));
-	else if (decision == DECIDE_FULL)
-		engine_note_refused(job, PROBLEM_OVERLOADED, "max_store", true);
-	else if (decision != DECIDE_OLD)
-		engine_note_refused(job, PROBLEM_TOO_MANY_KEYS,
-		    decision == DECIDE_OPEN ? "max_open_keys"
-			: job->too_fast     ? "key_rate"
-					    : "max_active_keys",
-		    false);
-}
-
-/* A new key was taken. */
-static void
-note_taken(struct job *job)
-{
-	char caller[CALLER_NAME_LEN + 1];
-
-	recent_count(RECENT_FIRST);
-	if (!recent_refused_any())
-		return;
-	caller_name(
-	    job->scope.data, request_param(job->rq, "REMOTE_ADDR"), caller);
-	recent_refused_over(job->rule->path, caller);
-}
-
-/* Refuses a request that a limit keeps from running. */
-static bool
-refuse_limit(struct job *job, enum decision decision)
-{
-	note_limit(job, decision);
-	if (decision == DECIDE_OLD)
-		return engine_refusef(job, PROBLEM_REQUEST_TOO_OLD,
-		    "The field %s %s.", job->rule->request_timestamp,
-		    route_age_text(job->age));
-	if (decision == DECIDE_NO_ROOM)
-		return engine_refusef(job, PROBLEM_OVERLOADED,
-		    "Too many requests are kept; this one was not begun: "
-		    "max_kept is %" PRIu64 " bytes, of which one caller may "
-		    "fill half.",
-		    job->conf->max_kept);
-	if (decision == DECIDE_FULL)
-		return engine_refusef(job, PROBLEM_OVERLOADED,
-		    "The key store is full; this request was not begun: "
-		    "max_store is %" PRIu64 " bytes.",
-		    job->conf->max_store);
-	if (decision == DECIDE_OPEN)
-		return engine_refusef(job, PROBLEM_TOO_MANY_KEYS,
-		    "Too many requests of this caller have an outcome that "
-		    "is not known: max_open_keys is %u.",
-		    job->rule->max_open_keys);
-	if (job->too_fast)
-		return engine_refusef(job, PROBLEM_TOO_MANY_KEYS,
-		    "This caller uses new keys too fast: key_rate is %u a "
-		    "second.",
-		    job->rule->key_rate);
-	return engine_refusef(job, PROBLEM_TOO_MANY_KEYS,
-	    "This caller has too many requests in progress: "
-	    "max_active_keys is %u.",
-	    job->rule->max_active_keys);
-}
-
-bool
-engine_reserve(struct job *job, enum decision *decision)
-{
-	uint64_t generation = 0;
-	int64_t until;
 	enum rc rc;
 
-	if (atomic_load(&job->engine->draining))
-		return engine_refuse(job, PROBLEM_OVERLOADED,
-		    "The server is being stopped; this request ran nothing.");
-	rc = look_and_take(job, decision);
-	if (rc == RC_OK && *decision == DECIDE_BUSY && may_wait(job)) {
-		until = clock_mono() + job->rule->wait_time;
-		while (rc == RC_OK && *decision == DECIDE_BUSY &&
-		    !atomic_load(&job->engine->draining) &&
-		    reserve_wait_for_news(
-			job->engine->store, &generation, until)) {
-			FAULT(WAIT_OVER);
-			rc = look_and_take(job, decision);
-		}
-		engine_end_waiting(job->engine);
+	job->age = route_age(job->rule, job->rq, clock_wall());
+	if (job->age != AGE_GOOD) {
+		job->decision = DECIDE_OLD;
+		return PLACE_RESPOND;
 	}
+	if ((rc = note_caller(job)) != RC_OK)
+		return refuse_store(job, rc);
+	if (is_too_fast(job)) {
+		job->decision = DECIDE_CROWDED;
+		return PLACE_RESPOND;
+	}
+	return PLACE_SLOT;
+}
+
+enum place
+engine_decide(struct job *job)
+{
+	struct store *store = job->engine->store;
+	const enum decision decision = job->decision;
+
+	engine_give_memory(job);
+	if (decision == DECIDE_RUN)
+		return decide_run(job);
+	if (decision == DECIDE_BUSY && may_recover(job))
+		return PLACE_RECOVER;
+	if (decision != DECIDE_BUSY && decision != DECIDE_REPLAY &&
+	    decision != DECIDE_NOT_KEPT)
+		return PLACE_RESPOND;
+	return (job->inline_answer.durable ||
+		   store_is_durable(store, &job->record)) &&
+		(decision != DECIDE_REPLAY || job->inline_answer.is)
+	    ? PLACE_FETCH
+	    : PLACE_FETCH_STORE;
+}
+
+/* Gets the stored response; for what a client is told otherwise, it is enough
+ * that it is durable. */
+enum place
+engine_fetch(struct job *job)
+{
+	struct store *store = job->engine->store;
+	enum rc rc = RC_OK;
+
+	if (job->decision == DECIDE_REPLAY)
+		rc = respond_fetch(store, &job->reservation.identity,
+		    &job->record, &job->inline_answer, &job->answer);
+	else if (!job->inline_answer.durable)
+		rc = store_make_durable(store, &job->record);
+	if (rc == RC_NOTFOUND)
+		return PLACE_LOOK;
 	if (rc != RC_OK)
-		return engine_refuse_store(job, rc);
-	if (job->ticket.full) {
-		engine_note_refused(
-		    job, PROBLEM_OVERLOADED, "async_queue", false);
-		return engine_refusef(job, PROBLEM_OVERLOADED,
-		    "Too many accepted requests wait to be run: async_queue is "
-		    "%u, and one caller may fill half of it.",
-		    job->conf->async_queue);
+		return refuse_store(job, rc);
+	return job->decision == DECIDE_BUSY ? PLACE_FIRST : PLACE_RESPOND;
+}
+
+/* --- a request that waits for the first one of its key ------------------- */
+
+/*
+ * When that ends in this process, those that wait look again at once.  It may
+ * end elsewhere: so many of them look in each interval (ms), in turn.
+ */
+#define LOOK_EACH  200
+#define LOOK_PAUSE 100
+
+static void
+look_at_some(struct loop_timer *t)
+{
+	struct engine *engine = (struct engine *)(void *)((char *)t -
+	    offsetof(struct engine, look));
+	struct job *job;
+
+	for (int i = 0;
+	     i < LOOK_EACH && (job = TAILQ_FIRST(&engine->first)) != NULL; i++)
+		engine_wake(job);
+}
+
+enum place
+engine_first(struct job *job)
+{
+	struct engine *engine = job->engine;
+	const int64_t now = loop_now(engine->loop);
+
+	if (job->wait_until == 0)
+		job->wait_until = now + job->rule->wait_time;
+	if (job->rule->concurrent != CONF_CONCURRENT_WAIT ||
+	    job->record.accepted || engine->draining || now >= job->wait_until)
+		return PLACE_RESPOND;
+	engine_free_slot(job);
+	job->timer.due = engine_timer_due;
+	loop_set(engine->loop, &job->timer, job->wait_until);
+	engine->look.due = look_at_some;
+	if (!engine->look.is_set)
+		loop_set(engine->loop, &engine->look, now + LOOK_PAUSE);
+	return engine_wait_in(job, &engine->first, PLACE_WAITED);
+}
+
+enum place
+engine_waited(struct job *job)
+{
+	if (job->engine->draining)
+		return PLACE_RESPOND;
+	FAULT(WAIT_OVER);
+	job->looks = 0;
+	return PLACE_LOOK;
+}
+
+/* --- a slot, and the lease ------------------------------------------------ */
+
+enum place
+engine_slot(struct job *job)
+{
+	struct engine *engine = job->engine;
+
+	if (engine->draining) {
+		(void)engine_refuse_stop(job);
+		return PLACE_ANSWER;
 	}
-	if (decide_is_limit(*decision))
-		return refuse_limit(job, *decision);
-	assert((size_t)*decision < sizeof(counted) / sizeof(counted[0]));
-	if (*decision == DECIDE_RUN && !job->again)
-		note_taken(job);
-	else if (*decision == DECIDE_REPLAY)
-		recent_count(RECENT_REPLAY);
-	metrics_count_route(job->rule->metrics,
-	    *decision == DECIDE_RUN && job->again ? METRICS_RESERVE_FAILED_RETRY
-						  : counted[*decision]);
-	if (*decision != DECIDE_RUN)
-		maintenance_repeat(job->scope.data,
-		    counted[*decision] == METRICS_RESERVE_KEY_MISUSE);
-	return true;
+	if (!engine_has_slot(job)) {
+		/* Meanwhile another request may run the key. */
+		job->may_have_acted = job->guarded;
+		job->looks = 0;
+		return engine_wait_in(
+		    job, &engine->slot, job->guarded ? PLACE_LOOK : PLACE_SLOT);
+	}
+	if (!job->guarded)
+		return engine_place_of_start(job);
+	return job->rule->on_crash == CONF_CRASH_RESUME ||
+		job->rule->reconcile.argv.n > 0
+	    ? PLACE_PREPARE_FILES
+	    : PLACE_PREPARE;
+}
+
+enum place
+engine_prepare(struct job *job)
+{
+	struct store_reservation *rv = &job->reservation;
+	enum rc rc = RC_OK;
+
+	rv->max_kept = job->conf->max_kept;
+	rv->max_store = job->conf->max_store;
+	if (job->later || rv->reconcile_delay != 0)
+		rc = attempt_keep_request(&job->attempt, rv);
+	if (rc == RC_OK && !job->later)
+		rc = attempt_prepare(&job->attempt, rv);
+	return rc == RC_OK ? PLACE_TAKE : refuse_store(job, rc);
+}
+
+enum place
+engine_take(struct job *job)
+{
+	record_free(&job->record);
+	job->asked = (struct store_asked){ .what = &job->reservation,
+		.lease = job->later ? NULL : &job->attempt.lease,
+		.ticket = job->later ? &job->ticket : NULL,
+		.max_queue = job->conf->async_queue,
+		.decision = &job->decision,
+		.found = &job->record };
+	return engine_called(job,
+	    store_call_admit(job->engine->store, &job->call, &job->asked),
+	    PLACE_TAKEN);
+}
+
+/* Gets the lease or a place in the queue, or the record in the way. */
+enum place
+engine_taken(struct job *job)
+{
+	const enum rc rc = job->call.rc;
+
+	/* An attempt that was not seen may have acted. */
+	job->attempt.facts.acted_before = job->acted_before ||
+	    job->attempt.lease.attempt != job->attempts + 1;
+	if (rc != RC_OK)
+		return refuse_store(job, rc);
+	if (job->decision == DECIDE_RUN)
+		return PLACE_RESPOND;
+	if (job->record.id != 0)
+		note_acted(job);
+	return decide_is_limit(job->decision) ? PLACE_RESPOND : PLACE_LOOK;
 }

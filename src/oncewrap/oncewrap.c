@@ -21,28 +21,25 @@
 #include "clock.h"
 #include "conf.h"
 #include "conf_text.h"
-#include "engine.h"
 #include "fault.h"
 #include "spawner.h"
 #include "limit.h"
 #include "listen.h"
 #include "log.h"
 #include "maintenance.h"
-#include "mux.h"
 #include "outbox.h"
 #include "words.h"
 #include "run.h"
 #include "scheduler.h"
+#include "serve.h"
 #include "settings.h"
 #include "spool.h"
 #include "signals.h"
 #include "store.h"
 #include "systemd.h"
-#include "worker.h"
 #include "world.h"
 
-/* Descriptors needed: connections, and for each worker pipes, files and a
- * database connection. */
+/* Descriptors needed: connections, and for each program its pipes and files. */
 #define DESCRIPTORS (LIMIT_CONNECTIONS + 8 * LIMIT_WORKERS)
 
 /* How long (ms) a request that is arriving at the stop may take. */
@@ -63,9 +60,7 @@ struct daemon {
 	struct stat socket_file;
 	struct store *store;
 	bool topics; /* the store has the configured topics */
-	struct engine *engine;
-	struct mux *mux;
-	struct worker_pool *workers;
+	struct serve *serve;
 	struct scheduler *scheduler;
 	struct spawner *spawner;
 };
@@ -85,7 +80,7 @@ reload(struct daemon *d)
 {
 	struct signals_reload change = { .store = d->store,
 		.spawner = &d->spawner,
-		.mux = d->mux,
+		.serve = d->serve,
 		.old = d->conf };
 	struct conf_error err;
 
@@ -159,7 +154,6 @@ oncewrap_open_store(struct daemon *d, const struct conf *conf)
 static int
 oncewrap_start(struct daemon *d, struct conf *conf)
 {
-	const unsigned workers = conf->workers;
 	struct conf_error err;
 
 	d->listener = listen_open(conf, &d->socket_path, &err);
@@ -176,9 +170,7 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 	if (!oncewrap_open_store(d, conf))
 		return EXIT_FAILURE;
 	if (spawner_start(&d->spawner, d->store, conf) != RC_OK ||
-	    mux_open(&d->mux, conf, d->listener) != RC_OK ||
-	    (d->engine = engine_new(d->store, workers)) == NULL ||
-	    worker_start(&d->workers, d->mux, d->engine, workers) != RC_OK ||
+	    serve_start(&d->serve, conf, d->listener, d->store) != RC_OK ||
 	    scheduler_start(&d->scheduler, conf, d->store) != RC_OK) {
 		world_not_started("no memory or threads");
 		return EXIT_FAILURE;
@@ -203,16 +195,15 @@ drain(struct daemon *d, int64_t until_mono)
 
 	sigemptyset(&ended);
 	sigaddset(&ended, SIGUSR1);
-	/* Both start programs; the last thread of each sends SIGUSR1. */
-	while (!worker_ended(d->workers) || !scheduler_ended(d->scheduler)) {
+	/* Both start programs, and send SIGUSR1 when they have ended. */
+	while (!serve_ended(d->serve) || !scheduler_ended(d->scheduler)) {
 		left = until_mono - clock_mono();
 		if (left <= 0 && !ending) {
 			log_event(LOG_WARN, "drain-timeout", NULL,
 			    LOG_S("note", "the handlers are being ended"));
 			FAULT(STOP_DRAIN);
 			run_drain();
-			mux_stop_waiting(d->mux);
-			engine_drain(d->engine);
+			serve_drain(d->serve);
 			ending = true;
 		}
 		if (ending)
@@ -221,8 +212,6 @@ drain(struct daemon *d, int64_t until_mono)
 		ts.tv_nsec = (long)(left % 1000) * 1000000;
 		(void)sigtimedwait(&ended, NULL, &ts);
 	}
-	worker_join(d->workers);
-	d->workers = NULL;
 	scheduler_stop(d->scheduler);
 	d->scheduler = NULL;
 	FAULT(STOP_DRAINED);
@@ -267,9 +256,9 @@ stop_receiving(struct daemon *d, int64_t until_mono)
 	const int64_t arrived = clock_mono() + ARRIVING;
 
 	remove_socket(d);
-	mux_refuse(d->mux, d->own_listener);
+	serve_refuse(d->serve, d->own_listener);
 	close_listener(d);
-	mux_stop(d->mux, arrived < until_mono ? arrived : until_mono);
+	serve_stop(d->serve, arrived < until_mono ? arrived : until_mono);
 }
 
 /* An operator is told what is still to be told, such as the keys of handlers
@@ -289,19 +278,17 @@ oncewrap_stop(struct daemon *d)
 {
 	const int64_t until = clock_mono() + d->conf->drain_timeout;
 
-	if (d->mux != NULL) {
+	if (d->serve != NULL) {
 		signals_stop_until(until);
 		stop_receiving(d, until);
 		scheduler_halt(d->scheduler);
 		FAULT(STOP_BEGUN);
-		if (d->workers != NULL)
-			drain(d, until);
-		mux_close(d->mux, clock_mono() + DRAIN_GRACE);
+		drain(d, until);
+		serve_close(d->serve, clock_mono() + DRAIN_GRACE);
 	}
 	scheduler_stop(d->scheduler);
 	tell_last(d, until);
 	spawner_stop(d->spawner);
-	engine_free(d->engine);
 	FAULT(STOP_STORE);
 	store_close(d->store);
 	FAULT(STOP_CLOSED);
@@ -442,7 +429,7 @@ main(int argc, char **argv)
 
 #ifdef M_ARENA_MAX
 	/* By default the GNU C library keeps free memory apart for each of up
-	 * to 8 threads a processor, but one thread handles most requests. */
+	 * to 8 threads a processor, but one thread handles all requests. */
 	(void)mallopt(M_ARENA_MAX, 2);
 	/* By default the size from which a block goes back to the system grows
 	 * up to 32 MiB with the blocks that are freed. */

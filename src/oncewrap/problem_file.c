@@ -5,7 +5,7 @@
  * device.
  *
  * Files are read anew for each problem, so a page that is changed is shown
- * without a reload.  The folder may be slow, so this thread leads no more.
+ * without a reload.  The folder may be slow, so the loop must not read it.
  */
 #include "config.h"
 
@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "leader.h"
 #include "limit.h"
 #include "log.h"
 #include "problem_file.h"
@@ -107,7 +106,6 @@ problem_file_read(struct problem_file *file, const char *folder,
 
 	memset(file, 0, sizeof(*file));
 	buf_init(&file->bytes, LIMIT_PROBLEM_PAGE + 1);
-	leader_yield();
 	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd == -1) {
 		log_event(LOG_WARN, "problem-page", rq->log,

@@ -125,7 +125,8 @@ respond_fetch(struct store *store, const struct store_identity *identity,
 	enum rc rc;
 
 	FAULT(REPLAY_FOUND);
-	if ((rc = store_make_durable(store, record)) != RC_OK)
+	if ((found == NULL || !found->durable) &&
+	    (rc = store_make_durable(store, record)) != RC_OK)
 		return rc;
 	if (found != NULL && found->is) {
 		answer->response = found->response;
@@ -272,7 +273,7 @@ respond_attempt(struct attempt *at, struct answer *answer)
 		at->output = NULL;
 	}
 	if (at->outcome.state == RECORD_COMPLETED)
-		add_expires(at->store, &answer->response, at->expires_at);
+		add_expires(at->store, &answer->response, at->done.expires_at);
 }
 
 /* --- unguarded requests --------------------------------------------------- */

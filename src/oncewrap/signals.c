@@ -2,7 +2,7 @@
  * In a reload, what may fail comes first: users are looked up, memory and files
  * are had, and then the store is written.  All of it can be taken back without
  * fail, but for the store, where the topics are put back as well as that goes.
- * mux comes last, because then requests begin that need the others.
+ * The loop comes last, because then requests begin that need the others.
  */
 #include "config.h"
 
@@ -17,7 +17,9 @@
 #include "clock.h"
 #include "conf_option.h"
 #include "log.h"
+#include "mux.h"
 #include "outbox.h"
+#include "serve.h"
 #include "spool.h"
 #include "thread.h"
 #include "signals.h"
@@ -91,7 +93,7 @@ signals_reload(const struct signals_reload *r, struct conf_error *err)
 	if (conf_shares_database(new))
 		store_share_files(r->store);
 	reload_warn_of_start_options(old, new);
-	mux_reload(r->mux, r->new, &peers);
+	serve_reload(r->serve, r->new, &peers);
 	return true;
 }
 

@@ -10,13 +10,13 @@
 
 #include "conf.h"
 #include "spawner.h"
-#include "mux.h"
+#include "serve.h"
 #include "store.h"
 
 struct signals_reload {
 	struct store *store;
 	struct spawner **spawner;
-	struct mux *mux;
+	struct serve *serve;
 	struct conf *old, *new;
 };
 

@@ -14,6 +14,7 @@
 #include "sealed.h"
 #include "limit.h"
 #include "log.h"
+#include "run_connect.h"
 #include "uuid.h"
 #include "handler.h"
 
@@ -105,6 +106,24 @@ give_form_key(const struct conf_program *program, const unsigned char *secret,
 	return sealed_form_key(secret, key);
 }
 
+/* Whether the program is a FastCGI application. */
+static bool
+is_app(const struct conf_program *program)
+{
+	return program->argv.n > 0 &&
+	    (program->protocol == CONF_PROTOCOL_FASTCGI ||
+		conf_program_address(program) != NULL);
+}
+
+bool
+handler_waits(const struct conf_program *program)
+{
+	const char *address = conf_program_address(program);
+
+	return !is_app(program) ||
+	    (address != NULL && run_connect_waits(address));
+}
+
 struct run *
 handler_start(const struct conf_program *program, const struct request *rq,
     const struct handler_call *call, struct run_facts *facts)
@@ -150,15 +169,8 @@ handler_start(const struct conf_program *program, const struct request *rq,
 		if (is_script)
 			spec.program.argv.item = argv;
 		spec.envp = env.envp;
-		run = !is_script &&
-			(program->protocol == CONF_PROTOCOL_FASTCGI ||
-			    conf_program_address(program) != NULL)
-		    ? run_start_app(&spec, program, facts)
-		    : run_start(&spec, facts);
-		/* The program is there, its interpreter or folder is not. */
-		if (run == NULL && facts->error == ENOENT &&
-		    run_is_file(spec.program.argv.item[0]))
-			facts->error = ENOEXEC;
+		run = is_app(program) ? run_start_app(&spec, program, facts)
+				      : run_start(&spec, facts);
 	}
 	cgienv_free(&env);
 	cgienv_script_free(&script);

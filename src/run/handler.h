@@ -30,6 +30,11 @@ struct run *
 handler_start(const struct conf_program *program, const struct request *rq,
     const struct handler_call *call, struct run_facts *facts);
 
+/* Whether handler_start() may wait: for the disk, or for the name of a host.
+ * Unless the program is a FastCGI application, the thread must live as long as
+ * the run. */
+bool handler_waits(const struct conf_program *program);
+
 /* The same for the program of an effect.  Its payload is its standard input;
  * NULL: it is empty. */
 struct run *handler_start_effect(const struct conf_program *program,

@@ -1,7 +1,11 @@
 /*
- * One thread runs one handler: it waits in poll(2) for output, stderr, exit,
- * deadline and drain together, so none of them can delay another.  It does so
- * alike for a program of the run, a process that stays, and an application.
+ * A run in its loop, which calls for output, stderr, exit, deadline and drain
+ * alike, so none of them can delay another; and alike for a program of the run,
+ * a process that stays, and an application.
+ *
+ * Output is read once for each event, so that a handler which never stops
+ * writing has its turn as others do.  If the caller takes nothing, a second
+ * event ends the watch until it does.
  *
  * A run is over when the program has exited and the bytes in its pipes at that
  * moment have been read.  A process that the program left behind may hold the
@@ -14,7 +18,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -24,54 +27,13 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "fault.h"
 #include "log.h"
 #include "run_impl.h"
-#include "workers.h"
-#include "workers_impl.h"
 #include "run.h"
 
-/* The same stop twice: the flag for readers, the descriptor for poll(2). */
-static atomic_bool draining;
-static int drain_fd = -1;
-
-/* After run_drain() a program that ignores SIGTERM is killed so soon (ms). */
-#define DRAIN_PATIENCE 1000
-
-/* While there is output, the interval (ms) of checks for all other events. */
-#define LOOK 100
-
-enum rc
-run_init(void)
-{
-	int error;
-
-	if ((error = child_init()) != 0) {
-		log_event(LOG_ERROR, "run-init", NULL,
-		    LOG_S("error", strerror(error)));
-		return RC_IO;
-	}
-	drain_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (drain_fd == -1) {
-		log_event(LOG_ERROR, "run-init", NULL,
-		    LOG_S("error", strerror(errno)));
-		return RC_IO;
-	}
-	return RC_OK;
-}
-
-void
-run_drain(void)
-{
-	const uint64_t one = 1;
-
-	atomic_store(&draining, true);
-	workers_drain();
-	/* Before run_resume() the descriptor is not read, so it stays readable
-	 * for all runs. */
-	if (write(drain_fd, &one, sizeof(one)) != sizeof(one))
-		assert(errno == EAGAIN);
-}
+/* While the caller takes nothing, a deadline that is past is looked at again
+ * (ms). */
+#define UNTAKEN_PAUSE 200
 
 const char *
 run_end_name(enum run_end end)
@@ -89,35 +51,6 @@ run_end_name(enum run_end end)
 }
 
 void
-run_resume(void)
-{
-	uint64_t n;
-
-	atomic_store(&draining, false);
-	if (read(drain_fd, &n, sizeof(n)) == -1)
-		assert(errno == EAGAIN);
-}
-
-bool
-run_is_draining(void)
-{
-	return atomic_load(&draining);
-}
-
-int64_t
-run_patience(int64_t kill_after)
-{
-	return run_is_draining() && kill_after > DRAIN_PATIENCE ? DRAIN_PATIENCE
-								: kill_after;
-}
-
-int
-run_drain_fd(void)
-{
-	return drain_fd;
-}
-
-void
 run_close(const int *fds, size_t n)
 {
 	size_t i;
@@ -128,15 +61,85 @@ run_close(const int *fds, size_t n)
 	}
 }
 
-/* --- stderr ------------------------------------------------------------- */
+/* --- while it runs ------------------------------------------------------ */
 
-/* Reads at most max bytes, once.  At the end of the pipe, closes it. */
+void
+run_set_deadline(struct run *run, int64_t ms)
+{
+	run->deadline = clock_mono() + ms;
+	/* A timer that comes too early is set again. */
+	if (!run->late.is_set || run->late.at > run->deadline)
+		loop_set(run->runs->loop, &run->late, run->deadline);
+}
+
+void
+run_end(struct run *run, enum run_end why)
+{
+	if (run->exited || run->over || run->phase != PHASE_RUNNING)
+		return;
+	run->facts.end = why;
+	run->phase = PHASE_TERMINATED;
+	if (run->child.pid == -1) {
+		run->over = true; /* nothing of ours is to be ended */
+		return;
+	}
+	run_set_deadline(run, run_patience(run->kill_after));
+	child_signal(&run->child, SIGTERM);
+}
+
+void
+run_fail_capture(struct run *run)
+{
+	run->capture_failed = true;
+	run_end(run, RUN_CAPTURE_FAILED);
+}
+
+bool
+run_wrote_too_much(const struct run *run)
+{
+	return run->output > run->max_output;
+}
+
+/* Watches one of its descriptors.  Without memory for that the run is ended,
+ * and its deadlines see its end. */
+static void
+watch_fd(struct run *run, struct loop_watch *w, int fd, unsigned events)
+{
+	if (fd == -1 || events == 0)
+		loop_unwatch(run->runs->loop, w);
+	else if (loop_watch(run->runs->loop, w, fd, events) != RC_OK) {
+		run->capture_failed = true;
+		loop_set(run->runs->loop, &run->late, 0);
+	}
+}
+
+void
+run_watch_out(struct run *run)
+{
+	const bool sends = run->app != NULL && !run->app->all_sent;
+
+	watch_fd(run, &run->watch_out, run->out,
+	    (run->out_ready ? 0 : EPOLLIN) | (sends ? EPOLLOUT : 0));
+}
+
+static void
+unwatch_all(struct run *run)
+{
+	loop_clear(run->runs->loop, &run->late);
+	loop_unwatch(run->runs->loop, &run->watch_out);
+	loop_unwatch(run->runs->loop, &run->watch_err);
+	loop_unwatch(run->runs->loop, &run->watch_exit);
+}
+
+/* Reads at most max bytes of stderr, once.  At the end of the pipe, closes
+ * it. */
 static size_t
 read_stderr(struct run *run, size_t max)
 {
 	ssize_t n = errlog_read(&run->errlog, run->err, max);
 
 	if (n == -1) {
+		loop_unwatch(run->runs->loop, &run->watch_err);
 		close(run->err);
 		run->err = -1;
 	}
@@ -153,63 +156,16 @@ left_in(int fd)
 	return (size_t)n;
 }
 
-/* --- while it runs ------------------------------------------------------ */
-
-void
-run_end(struct run *run, enum run_end why)
-{
-	if (run->exited || run->over || run->phase != PHASE_RUNNING)
-		return;
-	run->facts.end = why;
-	run->phase = PHASE_TERMINATED;
-	if (run->child.pid == -1) {
-		run->over = true; /* nothing of ours is to be ended */
-		return;
-	}
-	run->deadline = clock_mono() + run_patience(run->kill_after);
-	child_signal(&run->child, SIGTERM);
-}
-
-bool
-run_wrote_too_much(const struct run *run)
-{
-	return run->output > run->max_output;
-}
-
-/* The deadline is past. */
-static void
-run_late(struct run *run)
-{
-	switch (run->phase) {
-	case PHASE_RUNNING:
-		run_end(run, run->closing ? RUN_CUT : RUN_TIMEOUT);
-		break;
-	case PHASE_TERMINATED:
-		run->phase = PHASE_KILLED;
-		run->deadline = clock_mono() + RUN_GRACE;
-		child_signal(&run->child, SIGKILL);
-		break;
-	case PHASE_KILLED:
-		run->facts.left = true;
-		break;
-	}
-}
-
-/*
- * The bytes that are in the pipes now are the last ones.  If the program
- * exited by itself, the poll that saw the exit looked at the pipes after it: a
- * pipe that was not ready then is empty.
- */
+/* The bytes that are in the pipes now are the last ones. */
 static void
 conclude(struct run *run)
 {
-	bool alone = run->phase == PHASE_RUNNING;
 	size_t left, n;
 
 	run->over = true;
-	run->out_left = alone && !run->out_ready ? 0 : left_in(run->out);
-	left = alone && !run->err_ready ? 0 : left_in(run->err);
-	for (; left > 0; left -= n) {
+	unwatch_all(run);
+	run->out_left = left_in(run->out);
+	for (left = left_in(run->err); left > 0; left -= n) {
 		if ((n = read_stderr(run, left)) == 0)
 			break;
 	}
@@ -223,61 +179,175 @@ conclude(struct run *run)
  * terminated, other processes may still work: they have until the second
  * deadline, unless no process holds our pipes any more.
  */
-static bool
+static void
 conclude_if_over(struct run *run)
 {
-	if (!run->over && run->facts.left)
+	if (run->app != NULL || run->over)
+		return;
+	if (run->facts.left ||
+	    (run->exited &&
+		(run->phase != PHASE_TERMINATED ||
+		    (run->out == -1 && run->err == -1))))
 		conclude(run);
-	if (!run->over && run->exited &&
-	    (run->phase != PHASE_TERMINATED ||
-		(run->out == -1 && run->err == -1)))
-		conclude(run);
-	return run->over;
 }
 
-/* Waits for an event, at most max ms (-1: until the deadline), and handles all
- * events but output. */
-static void
-wait_event(struct run *run, int max)
-{
-	struct run_app *app = run->app;
-	struct workers_process *process = app != NULL ? app->process : NULL;
-	struct pollfd pfd[4] = {
-		{ .fd = run->exited ? -1 : run->child.pidfd },
-		{ .fd = process != NULL ? process->err : run->err },
-		{ .fd = run->out },
-		{ .fd = run->phase == PHASE_RUNNING ? drain_fd : -1 },
-	};
+/* --- events ------------------------------------------------------------- */
 
-	if (app == NULL && conclude_if_over(run))
+void
+run_moved(struct run *run)
+{
+	conclude_if_over(run);
+	if (run->moved != NULL)
+		run->moved(run->arg);
+}
+
+static void
+out_moved(struct loop_watch *w, unsigned events)
+{
+	struct run *run = OWNER(w, struct run, watch_out);
+
+	if ((events & EPOLLOUT) != 0)
+		run_app_send(run);
+	if ((events & ~(unsigned)EPOLLOUT) == 0)
 		return;
-	for (int i = 0; i < 4; i++)
-		pfd[i].events = POLLIN;
-	if (app != NULL && !app->all_sent)
-		pfd[2].events |= POLLOUT;
-	if (poll(pfd, 4, max != -1 ? max : clock_left(run->deadline)) == -1) {
-		assert(errno == EINTR || errno == ENOMEM);
+	if (!run->out_ready) {
+		run->out_ready = true;
+		run_moved(run);
+	} else if ((events & (EPOLLERR | EPOLLHUP)) == 0)
+		run_watch_out(run); /* the caller does not take it now */
+	else
+		loop_unwatch(run->runs->loop, w);
+}
+
+static void
+err_moved(struct loop_watch *w, unsigned events)
+{
+	struct run *run = OWNER(w, struct run, watch_err);
+
+	(void)events;
+	(void)read_stderr(run, SIZE_MAX);
+	if (run->err == -1 && run->exited)
+		run_moved(run);
+}
+
+static void
+has_exited(struct loop_watch *w, unsigned events)
+{
+	struct run *run = OWNER(w, struct run, watch_exit);
+
+	(void)events;
+	loop_unwatch(run->runs->loop, w);
+	run->exited = true;
+	run_moved(run);
+}
+
+/* The deadline is past. */
+static void
+end_late(struct run *run)
+{
+	switch (run->phase) {
+	case PHASE_RUNNING:
+		run_end(run, run->closing ? RUN_CUT : RUN_TIMEOUT);
+		break;
+	case PHASE_TERMINATED:
+		run->phase = PHASE_KILLED;
+		run_set_deadline(run, RUN_GRACE);
+		child_signal(&run->child, SIGKILL);
+		break;
+	case PHASE_KILLED:
+		run->facts.left = true;
+		break;
+	}
+}
+
+/* Whether there is output that the caller does not take now. */
+static bool
+has_output(const struct run *run)
+{
+	const struct run_app *app = run->app;
+
+	return run->phase == PHASE_RUNNING && !run->closing &&
+	    (run->out_ready ||
+		(app != NULL &&
+		    (app->out_len > 0 || app->in_at < app->in_len)));
+}
+
+static void
+late_due(struct loop_timer *t)
+{
+	struct run *run = OWNER(t, struct run, late);
+	const bool ends = run->phase == PHASE_RUNNING &&
+	    (run->capture_failed || run_is_draining());
+
+	if (run->over)
+		return;
+	if (run->deadline > loop_now(run->runs->loop) && !ends) {
+		loop_set(run->runs->loop, t, run->deadline);
 		return;
 	}
-	run->looked = clock_mono();
-	run->err_ready = pfd[1].revents != 0;
-	run->out_ready = pfd[2].revents != 0;
-	if (run->err_ready && process != NULL)
-		(void)workers_read_stderr(process, &run->errlog);
-	else if (run->err_ready)
-		(void)read_stderr(run, SIZE_MAX);
-	if ((pfd[2].revents & POLLOUT) != 0)
-		run_app_send(run);
-	if (pfd[0].revents != 0) {
-		run->exited = true;
-		/* What it wrote last is still to be read. */
-		run->out_ready = run->out_ready || app != NULL;
-	} else if (pfd[3].revents != 0)
-		run_end(run, RUN_DRAINED);
-	else if (run->looked >= run->deadline)
-		run_late(run);
-	if (app == NULL)
-		conclude_if_over(run);
+	if (!run->reached) {
+		run_reach_not(run, ends ? ESHUTDOWN : ETIMEDOUT);
+		return;
+	}
+	/* A group that is being terminated may outlive its leader. */
+	if (run->phase != PHASE_TERMINATED && run->child.pid != -1 &&
+	    child_exited(&run->child))
+		run->exited = run->out_ready = true;
+	else if (ends)
+		run_end(run,
+		    run->capture_failed ? RUN_CAPTURE_FAILED : RUN_DRAINED);
+	else if (has_output(run))
+		loop_set(run->runs->loop, t,
+		    loop_now(run->runs->loop) + UNTAKEN_PAUSE);
+	else
+		end_late(run);
+	run_moved(run);
+}
+
+void
+run_begin_in(
+    struct run *run, struct runs *runs, void (*moved)(void *arg), void *arg)
+{
+	run->runs = runs;
+	run->arg = arg;
+	run->watch_out = (struct loop_watch){ .ready = out_moved, .fd = -1 };
+	run->watch_err = (struct loop_watch){ .ready = err_moved, .fd = -1 };
+	run->watch_exit = (struct loop_watch){ .ready = has_exited, .fd = -1 };
+	run->late.due = late_due;
+	if ((run->next = runs->first) != NULL)
+		run->next->back = &run->next;
+	run->back = &runs->first;
+	runs->first = run;
+	if (run->app != NULL) {
+		run_set_deadline(run, run->timeout);
+		run_reach(run);
+	} else {
+		loop_set(runs->loop, &run->late, run->deadline);
+		watch_fd(run, &run->watch_exit, run->child.pidfd, EPOLLIN);
+		watch_fd(run, &run->watch_err, run->err, EPOLLIN);
+		run_watch_out(run);
+	}
+	run->moved = moved;
+	if (run_is_draining())
+		loop_set(runs->loop, &run->late, 0);
+}
+
+void
+run_leave(struct run *run)
+{
+	if (run->runs == NULL)
+		return;
+	unwatch_all(run);
+	if ((*run->back = run->next) != NULL)
+		run->next->back = run->back;
+}
+
+/* --- for the caller ----------------------------------------------------- */
+
+bool
+run_is_reached(const struct run *run)
+{
+	return run->reached;
 }
 
 /* Reads output once.  0: there is none now, or it has ended. */
@@ -291,17 +361,22 @@ read_output(struct run *run, void *p, size_t size)
 	if (run->over && size > run->out_left)
 		size = run->out_left;
 	n = size == 0 ? 0 : read(run->out, p, size);
-	run->out_ready = n > 0 && (size_t)n == size;
-	if (n == -1 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	if (n <= 0) {
-		close(run->out);
-		run->out = -1;
-		return 0;
-	}
-	if (run->over)
+	run->out_ready = false;
+	if (run->over && n > 0) {
 		run->out_left -= (size_t)n;
-	return (size_t)n;
+		return (size_t)n;
+	}
+	if (!run->over &&
+	    (n > 0 || (n == -1 && (errno == EAGAIN || errno == EINTR)))) {
+		run_watch_out(run);
+		return n > 0 ? (size_t)n : 0;
+	}
+	loop_unwatch(run->runs->loop, &run->watch_out);
+	close(run->out);
+	run->out = -1;
+	run->out_left = 0;
+	conclude_if_over(run);
+	return 0;
 }
 
 pid_t
@@ -310,37 +385,29 @@ run_pid(const struct run *run)
 	return run->child.pid;
 }
 
-/* More output was read. */
-static void
-count_output(struct run *run, size_t n)
+size_t
+run_take(struct run *run, void *p, size_t size)
 {
+	const size_t n = run->app != NULL ? run_app_take(run, p, size)
+					  : read_output(run, p, size);
+
+	if (n == 0)
+		return 0;
 	run->output += n;
 	if (run_wrote_too_much(run))
 		run_end(run, RUN_OUTPUT_LIMIT);
 	if (run->streaming && !run->discarding && !run->closing &&
-	    run->phase == PHASE_RUNNING)
-		run->deadline = clock_mono() + run->timeout;
-	/* Output that never stops must not delay other events. */
-	if (!run->over && clock_mono() - run->looked >= LOOK)
-		wait_event(run, 0);
+	    run->phase == PHASE_RUNNING && !run->over)
+		run_set_deadline(run, run->timeout);
+	return n;
 }
 
-size_t
-run_read(struct run *run, void *p, size_t size)
+bool
+run_is_over(struct run *run)
 {
-	size_t n;
-
-	for (;;) {
-		n = run->app != NULL ? run_app_take(run, p, size)
-				     : read_output(run, p, size);
-		if (n > 0) {
-			count_output(run, n);
-			return n;
-		}
-		if (run->app != NULL ? run_app_is_over(run) : run->out == -1)
-			return 0;
-		wait_event(run, -1);
-	}
+	if (run->app != NULL)
+		return run_app_is_over(run);
+	return run->over && run->out_left == 0;
 }
 
 void
@@ -349,9 +416,11 @@ run_discard(struct run *run)
 	if (run->discarding)
 		return;
 	run->discarding = true;
-	if (run->phase == PHASE_RUNNING)
-		run->deadline = clock_mono() + run->timeout;
+	if (run->phase == PHASE_RUNNING && !run->over)
+		run_set_deadline(run, run->timeout);
 }
+
+/* --- its end ------------------------------------------------------------ */
 
 int
 run_reap(struct child *child, bool left, const struct log_request *log)
@@ -384,39 +453,16 @@ finish_program(struct run *run, struct run_facts *facts)
 void
 run_finish(struct run *run, struct run_facts *facts)
 {
-	char bytes[4096];
-
-	/* If the caller has read enough: a full pipe must not stop the
-	 * handler. */
-	while (run_read(run, bytes, sizeof(bytes)) > 0)
-		continue;
-	while (!run->over)
-		wait_event(run, -1);
 	*facts = run->facts;
-	facts->milliseconds = clock_mono() - run->started;
-	if (run->app != NULL)
-		run_app_finish(run, facts);
-	else
-		finish_program(run, facts);
+	if (run->reached) {
+		facts->milliseconds = clock_mono() - run->started;
+		if (run->app != NULL)
+			run_app_finish(run, facts);
+		else
+			finish_program(run, facts);
+	}
+	if (run->capture_failed)
+		facts->end = RUN_CAPTURE_FAILED;
 	errlog_end(&run->errlog);
 	run_free(run);
-}
-
-void
-run_capture(struct run *run, struct spool *spool, struct run_facts *facts)
-{
-	char bytes[16 * 1024];
-	enum rc rc = RC_OK;
-	size_t n;
-
-	while ((n = run_read(run, bytes, sizeof(bytes))) > 0) {
-		FAULT(HANDLER_OUTPUT);
-		if (rc == RC_OK && !run_wrote_too_much(run))
-			rc = spool_write(spool, bytes, n);
-		if (rc != RC_OK)
-			run_end(run, RUN_CAPTURE_FAILED);
-	}
-	run_finish(run, facts);
-	if (rc != RC_OK)
-		facts->end = RUN_CAPTURE_FAILED;
 }

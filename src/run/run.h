@@ -1,13 +1,25 @@
 /*
- * A run of the handler: start it, read its output, learn how it ended.  run.h
+ * A run of the handler: start it, take its output, learn how it ended.  run.h
  * says how a handler ended, not what its outcome was.
  *
  * The program gets its own session and process group, the body as a file on
- * stdin, only descriptors 0-2, default signals, and dies with this process.
- * Its stderr goes to the log, line by line.  The run is over when the program
- * exits, even if other processes still hold its pipes.  At its deadline the
- * group gets SIGTERM, and SIGKILL after kill_after.  A process that still
- * exists RUN_GRACE later is given up, and its facts say so.
+ * stdin, only descriptors 0-2, default signals, and dies with the thread that
+ * started it.  Its stderr goes to the log, line by line.  The run is over when
+ * the program exits, even if other processes still hold its pipes.  At its
+ * deadline the group gets SIGTERM, and SIGKILL after kill_after.  A process
+ * that still exists RUN_GRACE later is given up, and its facts say so.
+ *
+ * A run goes on in the thread of a loop, and nothing here waits but its start
+ * (handler_waits()):
+ *
+ * 	run_start() or run_start_app(), in any thread
+ * 	run_begin_in()  then, until run_is_reached() or run_is_over():
+ * 	run_send()      then, until run_is_over():
+ * 	run_take()      until it gives nothing
+ * 	run_finish()
+ *
+ * In between moved() says that it is worth to ask again.  run_wait.h does all
+ * this for a thread that may wait.
  */
 #ifndef RUN_H
 #define RUN_H
@@ -18,11 +30,13 @@
 #include <sys/types.h>
 
 #include "conf.h"
+#include "loop.h"
 #include "outcome.h"
 #include "rc.h"
 #include "spool.h"
 
 struct run;
+struct runs;
 
 /* Time after SIGKILL (ms): enough for the kernel to end a large process. */
 #define RUN_GRACE 2000
@@ -63,21 +77,75 @@ void run_resume(void);
  * run_drain(). */
 int64_t run_patience(int64_t kill_after);
 
+/* The runs of one loop.  RC_NOMEM, RC_IO. */
+enum rc runs_open(struct runs **out, struct loop *loop);
+
+/* After its last run, and before the spawner is stopped: serves rounds of the
+ * loop until nothing is on its way to a run. */
+void runs_close(struct runs *runs);
+
 /*
- * Starts a run.  NULL with facts->end == RUN_NOT_STARTED and facts->error when
- * it could not be started, which is logged: missing, not executable, no such
- * user, no process or descriptor.
+ * Starts a program; may wait for the disk and for a directory of users.  NULL
+ * with facts->end == RUN_NOT_STARTED and facts->error when it could not be
+ * started, which is logged: missing, not executable, no such user, no process
+ * or descriptor.
  */
 struct run *run_start(const struct run_spec *spec, struct run_facts *facts);
 
 /*
- * The same for a FastCGI application.  With protocol = fastcgi one of its
+ * Makes a run of a FastCGI application.  With protocol = fastcgi one of its
  * processes that stay (workers.h) gets the request; if the program is an
- * address, the application there.  Nothing is sent to it before run_read().
- * program is the configuration's own, not a copy.
+ * address, the application there.  May wait for the name of a host alone.
+ * program is the configuration's own, not a copy; spec's body and program must
+ * outlive the run.  NULL: there is no memory, or no such host; as for
+ * run_start().
  */
 struct run *run_start_app(const struct run_spec *spec,
     const struct conf_program *program, struct run_facts *facts);
+
+/*
+ * The run goes on in the loop of runs, whose thread calls this and all that
+ * follows.  An application is reached from now on, within its timeout.
+ * moved(arg) is called by the loop, never by a function of this header: the run
+ * is reached, has output, or is over.  It may come in vain.
+ */
+void run_begin_in(
+    struct run *run, struct runs *runs, void (*moved)(void *arg), void *arg);
+
+/* Whether the program runs, or the application can have the request. */
+bool run_is_reached(const struct run *run);
+
+/* Once the run is reached: sends the request to an application.  Another call
+ * does nothing. */
+void run_send(struct run *run);
+
+/*
+ * Takes the next bytes of the output: > 0.  0: there are none now, then ask
+ * run_is_over().  As long as the caller takes nothing, the handler waits, and
+ * the timeout of a streaming run does not pass.
+ */
+size_t run_take(struct run *run, void *p, size_t size);
+
+/* Whether all is over and taken; or the application could not be reached, which
+ * is logged. */
+bool run_is_over(struct run *run);
+
+/* Gives the facts of a run that is over, and frees it. */
+void run_finish(struct run *run, struct run_facts *facts);
+
+/* Frees a run of an application that is reached, before run_send(): it gets no
+ * request. */
+void run_cancel(struct run *run);
+
+/* The client is gone: the remaining output is to be taken and dropped, and the
+ * timeout counts from now. */
+void run_discard(struct run *run);
+
+/* Whether more than max_output was taken: the rest is to be dropped. */
+bool run_wrote_too_much(const struct run *run);
+
+/* The output could not be stored: ends the run, with RUN_CAPTURE_FAILED. */
+void run_fail_capture(struct run *run);
 
 /* The program's process, which is also its process group; -1: it is not this
  * process's child. */
@@ -90,34 +158,7 @@ int64_t run_lock(const struct run *run);
 /* Whether the process stays after the run. */
 bool run_stays(const struct run *run);
 
-/* Frees a run of a process that stays, before run_read(): it gets no request.
- */
-void run_cancel(struct run *run);
-
-/*
- * Reads the next bytes of the output: > 0.  0: there are no more.  Blocks;
- * meanwhile handles stderr, deadline and drain.
- */
-size_t run_read(struct run *run, void *p, size_t size);
-
-/* The client is gone: the remaining output is discarded, and the timeout
- * counts from now. */
-void run_discard(struct run *run);
-
 /* "exited", "timeout": for the log. */
 const char *run_end_name(enum run_end end);
-
-/* Waits for the end of the run and frees it. */
-void run_finish(struct run *run, struct run_facts *facts);
-
-/* run_read() until the end into a spool, then run_finish().  If the spool
- * failed, the facts say so: RUN_CAPTURE_FAILED. */
-void run_capture(struct run *run, struct spool *spool, struct run_facts *facts);
-
-/* Connects to a FastCGI application, "unix:/path" or "tcp:host:port", until
- * until (clock_mono() ms), or until all runs are to be ended.  -1 with an errno
- * value and a text. */
-int
-run_connect(const char *address, int64_t until, int *error, const char **why);
 
 #endif

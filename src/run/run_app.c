@@ -2,8 +2,8 @@
  * A run as a FastCGI request: to a process that stays (workers.h), or to an
  * application that oncewrap does not start.
  *
- * One thread sends the request and reads the answer in turn, as either is
- * possible, so that neither side can wait for the other.  The run is over at
+ * The request is sent and the answer read as either is possible, so that
+ * neither side can wait for the other.  The run is over at
  * FCGI_END_REQUEST.  Without it the run is lost; the process is then ended, as
  * its group, and replaced.
  *
@@ -30,7 +30,6 @@
 #include "clock.h"
 #include "fault.h"
 #include "fcgi.h"
-#include "leader.h"
 #include "limit.h"
 #include "log.h"
 #include "run.h"
@@ -56,8 +55,11 @@ next_record(struct run_app *app)
 		n = FCGI_CONTENT_MAX;
 	buf_clear(&app->send);
 	app->sent = 0;
-	if (fcgi_client_stdin(&app->send, app->body, n) != RC_OK)
-		return true; /* no memory: nothing is sent until the timeout */
+	if (fcgi_client_stdin(&app->send, app->body, n) != RC_OK) {
+		/* Without memory nothing is sent until the timeout. */
+		app->body_ended = true;
+		return false;
+	}
 	app->body_ended = n == 0;
 	app->body_left -= n;
 	app->body += n;
@@ -88,6 +90,14 @@ run_app_send(struct run *run)
 		app->sent += (size_t)n;
 		app->any_sent = true;
 	}
+	run_watch_out(run);
+}
+
+void
+run_send(struct run *run)
+{
+	if (run->app != NULL && !run->over && !run->app->any_sent)
+		run_app_send(run);
 }
 
 /* --- the answer --------------------------------------------------------- */
@@ -95,6 +105,7 @@ run_app_send(struct run *run)
 static void
 close_connection(struct run *run)
 {
+	loop_unwatch(run->runs->loop, &run->watch_out);
 	run_close(&run->out, 1);
 	run->out = -1;
 }
@@ -139,7 +150,7 @@ decode(struct run *run)
 	return false;
 }
 
-/* Reads from the connection once.  False: there is nothing now. */
+/* Reads from the connection once.  False: there is nothing. */
 static bool
 receive_some(struct run *run)
 {
@@ -165,15 +176,14 @@ run_app_take(struct run *run, void *p, size_t size)
 {
 	struct run_app *app = run->app;
 
-	if (app->sent == 0 && !app->all_sent)
-		run_app_send(run);
 	while (app->out_len == 0 && !decode(run)) {
 		if (!run->out_ready)
 			return 0;
 		/* A process that has exited writes no more: what it wrote is
 		 * there, and after it this process's end of the connection
 		 * finds the end. */
-		run->out_ready = receive_some(run);
+		run->out_ready = receive_some(run) && run->exited;
+		run_watch_out(run);
 	}
 	if (size > app->out_len)
 		size = app->out_len;
@@ -188,23 +198,26 @@ run_app_is_over(struct run *run)
 {
 	struct run_app *app = run->app;
 
-	if (run->over)
-		return true;
+	if (run->over || !run->reached)
+		return run->over;
 	switch (run->phase) {
 	case PHASE_RUNNING:
-		run->over = app->ended || run->exited ||
-		    (run->out == -1 && app->process == NULL);
-		if (!run->over && run->out == -1 && !run->closing) {
+		if (!app->ended && run->out == -1 && app->ask.process != NULL &&
+		    !run->exited && !run->closing) {
 			/* Its end, if it is dying, says more than the end of
 			 * its connection. */
 			run->closing = true;
-			run->deadline = clock_mono() + CLOSE_GRACE;
+			run_set_deadline(run, CLOSE_GRACE);
+			run->exited = child_exited(&run->child);
 		}
+		run->over = app->ended || (run->exited && !run->out_ready) ||
+		    (run->out == -1 && app->ask.process == NULL);
 		break;
 	case PHASE_TERMINATED:
 		/* Other processes of its group may still work. */
 		run->over = run->facts.left ||
-		    (run->exited && run->out == -1 && app->process->err == -1);
+		    (run->exited && run->out == -1 &&
+			app->ask.process->err == -1);
 		break;
 	case PHASE_KILLED:
 		run->over = run->facts.left || run->exited;
@@ -220,11 +233,10 @@ run_app_is_over(struct run *run)
 static int
 app_bury(struct run *run)
 {
-	struct workers_process *process = run->app->process;
+	struct workers_process *process = run->app->ask.process;
 	int status;
 
-	while (workers_read_stderr(process, &run->errlog))
-		continue;
+	workers_read_stderr(process, &run->errlog);
 	/* No process of its group may go on. */
 	if (!run->facts.left)
 		child_signal(&run->child, SIGKILL);
@@ -268,7 +280,7 @@ app_answered(struct run *run, struct run_facts *facts)
 static void
 app_lost(struct run *run, struct run_facts *facts, int status)
 {
-	struct workers_process *process = run->app->process;
+	struct workers_process *process = run->app->ask.process;
 	const bool deaf = !facts->left && workers_was_deaf(process);
 
 	if (deaf)
@@ -291,11 +303,14 @@ void
 run_app_finish(struct run *run, struct run_facts *facts)
 {
 	struct run_app *app = run->app;
-	struct workers_process *process = app->process;
+	struct workers_process *process = app->ask.process;
 
 	close_connection(run);
 	if (app->ended && run->phase == PHASE_RUNNING) {
 		app_answered(run, facts);
+		/* What it printed meanwhile. */
+		if (process != NULL)
+			workers_read_stderr(process, &run->errlog);
 		if (process != NULL && run->exited) {
 			(void)app_bury(run);
 			workers_lost(process, true);
@@ -338,65 +353,37 @@ encode_request(struct run_app *app, const struct run_spec *spec)
 	return rc;
 }
 
-/* Connects to a process or to the address; *error and *why if that failed. */
-static bool
-reach(struct run *run, const struct conf_program *program, int *error,
-    const char **why)
-{
-	const int64_t until = clock_mono() + program->timeout;
-	struct run_app *app = run->app;
-
-	if (conf_program_address(program) != NULL) {
-		leader_yield();
-		run->out = run_connect(
-		    conf_program_address(program), until, error, why);
-		return run->out != -1;
-	}
-	while (
-	    (app->process = workers_take(program, until, error, why)) != NULL) {
-		if ((run->out = workers_connect(app->process)) != -1) {
-			run->child = app->process->child;
-			return true;
-		}
-		*error = errno;
-		*why = "no connection to its socket";
-		if (*error != ECONNREFUSED && *error != EAGAIN) {
-			/* The process is not the cause. */
-			workers_give(app->process);
-			break;
-		}
-		workers_reject(app->process, "it took no connection");
-	}
-	return false;
-}
-
 struct run *
 run_start_app(const struct run_spec *spec, const struct conf_program *program,
     struct run_facts *facts)
 {
-	struct run *run;
+	const char *address = conf_program_address(program);
 	const char *why = "there is no memory for the request";
 	int error = ENOMEM;
+	struct run *run;
 
 	memset(facts, 0, sizeof(*facts));
 	if ((run = run_new(spec)) != NULL &&
 	    (run->app = malloc(sizeof(*run->app))) != NULL) {
 		memset(run->app, 0, offsetof(struct run_app, in));
+		run->app->run = run;
+		run->app->program = program;
 		buf_init(&run->app->send,
 		    (size_t)2 * LIMIT_ENV + FCGI_CONTENT_MAX + 64);
-		if (encode_request(run->app, spec) == RC_OK &&
-		    reach(run, program, &error, &why)) {
-			run_begin(run);
-			FAULT(HANDLER_STARTED);
-			return run;
+		if (encode_request(run->app, spec) == RC_OK) {
+			error = address == NULL
+			    ? 0
+			    : run_connect_find(&run->app->connect, address);
+			if (error == 0)
+				return run;
+			why = run_connect_why(error);
 		}
 	}
 	(void)run_not_started(program, "process", error, why, spec->log);
 	run_free(run);
 	facts->end = RUN_NOT_STARTED;
 	/* Nothing is missing that a client could name. */
-	facts->error =
-	    conf_program_address(program) != NULL ? ECONNREFUSED : error;
+	facts->error = address != NULL ? ECONNREFUSED : error;
 	return NULL;
 }
 
@@ -409,19 +396,17 @@ run_stays(const struct run *run)
 int64_t
 run_lock(const struct run *run)
 {
-	return run->app != NULL && run->app->process != NULL
-	    ? run->app->process->lock
+	return run->app != NULL && run->app->ask.process != NULL
+	    ? run->app->ask.process->lock
 	    : 0;
 }
 
 void
 run_cancel(struct run *run)
 {
-	struct workers_process *process;
-
-	assert(run->app != NULL && run->app->sent == 0);
-	process = run->app->process;
+	assert(run->app != NULL && run->reached && !run->app->any_sent);
+	close_connection(run);
+	if (run->app->ask.process != NULL)
+		workers_give(run->app->ask.process);
 	run_free(run);
-	if (process != NULL)
-		workers_give(process);
 }

@@ -7,154 +7,168 @@
  */
 #include "config.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "clock.h"
-#include "run.h"
 #include "run_impl.h"
 
 /* Pauses (ms) between two tries at a full queue: doubled after each. */
 #define QUEUE_PAUSE      1
 #define QUEUE_PAUSE_MOST 50
 
-/* Closes it, and keeps errno. */
-static int
-give_up(int fd, int error)
+static void
+drop(struct run_connect *c)
 {
-	if (fd != -1)
-		close(fd);
-	errno = error;
-	return -1;
+	if (c->fd != -1)
+		close(c->fd);
+	c->fd = -1;
 }
 
-/* Waits, at most ms.  False: all runs are to be ended, or the time is up. */
-static bool
-pause_for(int ms, int64_t until)
+/* Tries the next addresses. */
+void
+run_connect_begin(struct run_connect *c)
 {
-	struct pollfd pfd = { .fd = run_drain_fd(), .events = POLLIN };
-	const int left = clock_left(until);
+	const struct addrinfo *ai;
 
-	errno = left == 0 ? ETIMEDOUT : ESHUTDOWN;
-	return left > 0 && poll(&pfd, 1, ms < left ? ms : left) <= 0;
-}
-
-static int
-connect_unix(const char *path, int64_t until)
-{
-	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	int fd, error, ms = QUEUE_PAUSE;
-
-	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
-	for (;;) {
-		fd = socket(
-		    AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		if (fd == -1 ||
-		    connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
-			return fd;
-		error = errno;
-		(void)give_up(fd, error);
-		if (error != EAGAIN || !pause_for(ms, until))
-			return -1;
-		if (ms < QUEUE_PAUSE_MOST)
-			ms *= 2;
+	for (; (ai = c->next) != NULL; c->next = ai->ai_next) {
+		c->error = 0;
+		c->fd = socket(ai->ai_family,
+		    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (c->fd != -1 &&
+		    connect(c->fd, ai->ai_addr, ai->ai_addrlen) == 0)
+			break;
+		c->error = errno;
+		if (c->fd != -1 && c->error == EINPROGRESS &&
+		    loop_watch(c->loop, &c->watch, c->fd, EPOLLOUT) == RC_OK)
+			return;
+		drop(c);
+		if (ai == &c->named && c->error == EAGAIN) {
+			loop_set(c->loop, &c->pause, clock_mono() + c->ms);
+			if (c->ms < QUEUE_PAUSE_MOST)
+				c->ms *= 2;
+			return;
+		}
 	}
+	c->told(c);
 }
 
-/* Waits for the end of a connect(2) that has begun. */
-static int
-await(int fd, int64_t until)
+static void
+pause_over(struct loop_timer *t)
 {
-	struct pollfd pfd[2] = { { .fd = fd, .events = POLLOUT },
-		{ .fd = run_drain_fd(), .events = POLLIN } };
+	run_connect_begin(OWNER(t, struct run_connect, pause));
+}
+
+/* connect(2) has ended. */
+static void
+connect_ended(struct loop_watch *w, unsigned events)
+{
+	struct run_connect *c = OWNER(w, struct run_connect, watch);
 	socklen_t size = sizeof(int);
-	int n, error = 0;
 
-	do
-		n = poll(pfd, 2, clock_left(until));
-	while (n == -1 && errno == EINTR);
-	if (n == 0)
-		return ETIMEDOUT;
-	if (n == -1)
-		return errno;
-	if (pfd[0].revents == 0)
-		return ESHUTDOWN;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == -1)
-		return errno;
-	return error;
+	(void)events;
+	loop_unwatch(c->loop, w);
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &c->error, &size) == -1)
+		c->error = errno;
+	if (c->error == 0) {
+		c->told(c);
+		return;
+	}
+	drop(c);
+	c->next = c->next->ai_next;
+	run_connect_begin(c);
 }
 
-static int
-connect_one(const struct addrinfo *ai, int64_t until)
+/* host:port, or [address]:port, as the configuration has checked -> the host.
+ * Returns the port. */
+static const char *
+split(const char *where, char host[256])
 {
-	int error,
-	    fd = socket(
-		ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd == -1 || connect(fd, ai->ai_addr, ai->ai_addrlen) == 0)
-		return fd;
-	error = errno == EINPROGRESS ? await(fd, until) : errno;
-	return error == 0 ? fd : give_up(fd, error);
-}
-
-/* where: host:port, or [address]:port, as the configuration has checked. */
-static int
-connect_tcp(const char *where, int64_t until)
-{
-	const struct addrinfo hints = { .ai_family = AF_UNSPEC,
-		.ai_socktype = SOCK_STREAM };
-	struct addrinfo *found = NULL, *ai;
 	const char *port = strrchr(where, ':');
-	size_t n = (size_t)(port - where);
-	char host[256];
-	int fd = -1, error;
+	const int brackets = *where == '[';
 
-	if (*where == '[') {
-		where++;
-		n -= 2;
-	}
-	snprintf(host, sizeof(host), "%.*s", (int)n, where);
-	error = getaddrinfo(host, port + 1, &hints, &found);
-	if (error != 0) {
-		errno = error == EAI_SYSTEM ? errno : EADDRNOTAVAIL;
-		return -1;
-	}
-	for (ai = found; ai != NULL && fd == -1; ai = ai->ai_next)
-		fd = connect_one(ai, until);
-	error = errno;
-	freeaddrinfo(found);
-	errno = error;
-	return fd;
+	snprintf(host, 256, "%.*s", (int)(port - where) - 2 * brackets,
+	    where + brackets);
+	return port + 1;
+}
+
+bool
+run_connect_waits(const char *address)
+{
+	struct in6_addr number;
+	char host[256];
+
+	if (strncmp(address, "unix:", 5) == 0)
+		return false;
+	(void)split(address + 4, host);
+	return inet_pton(AF_INET, host, &number) != 1 &&
+	    inet_pton(AF_INET6, host, &number) != 1;
 }
 
 int
-run_connect(const char *address, int64_t until, int *error, const char **why)
+run_connect_find(struct run_connect *c, const char *address)
 {
-	int fd = -1;
+	const struct addrinfo hints = { .ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM };
+	char host[256];
+	const char *port;
+	int error;
 
-	errno = ESHUTDOWN;
-	if (run_is_draining())
-		fd = -1;
-	else if (strncmp(address, "unix:", 5) == 0)
-		fd = connect_unix(address + 5, until);
-	else
-		fd = connect_tcp(address + 4, until);
-	*error = errno;
-	*why = fd != -1               ? ""
-	    : *error == ETIMEDOUT     ? "it took no connection in time"
-	    : *error == EADDRNOTAVAIL ? "its host has no address"
-	    : *error == EACCES
+	c->fd = -1;
+	c->ms = QUEUE_PAUSE;
+	c->pause = (struct loop_timer){ .due = pause_over };
+	c->watch = (struct loop_watch){ .ready = connect_ended, .fd = -1 };
+	c->found = NULL;
+	if (strncmp(address, "unix:", 5) == 0) {
+		c->path.sun_family = AF_UNIX;
+		snprintf(c->path.sun_path, sizeof(c->path.sun_path), "%s",
+		    address + 5);
+		c->named = (struct addrinfo){ .ai_family = AF_UNIX,
+			.ai_addr = (struct sockaddr *)&c->path,
+			.ai_addrlen = sizeof(c->path) };
+		c->next = &c->named;
+		return 0;
+	}
+	port = split(address + 4, host);
+	error = getaddrinfo(host, port, &hints, &c->found);
+	if (error != 0) {
+		c->found = NULL;
+		return error == EAI_SYSTEM ? errno : EADDRNOTAVAIL;
+	}
+	c->next = c->found;
+	return 0;
+}
+
+void
+run_connect_cancel(struct run_connect *c)
+{
+	loop_clear(c->loop, &c->pause);
+	loop_unwatch(c->loop, &c->watch);
+	drop(c);
+}
+
+void
+run_connect_free(struct run_connect *c)
+{
+	if (c->found != NULL)
+		freeaddrinfo(c->found);
+	c->found = NULL;
+}
+
+const char *
+run_connect_why(int error)
+{
+	return error == ETIMEDOUT    ? "it took no connection in time"
+	    : error == EADDRNOTAVAIL ? "its host has no address"
+	    : error == EACCES
 	    ? "this user may not connect to the socket: see its mode"
-	    : *error == ENOENT
+	    : error == ENOENT
 	    ? "there is no such socket: is the application running?"
-	    : *error == ECONNREFUSED
+	    : error == ECONNREFUSED
 	    ? "nothing listens there: is the application running?"
 	    : "no connection";
-	return fd;
 }

@@ -2,20 +2,29 @@
  * A run, for the files of this room alone.
  *
  * A run has one of three backends: a program that was started for it, a process
- * that stays (workers.h), or an application at an address.  run.c waits for all
+ * that stays (workers.h), or an application at an address.  run.c watches all
  * of them alike.  A run with an app is a FastCGI request: run_app.c sends it,
  * and reads its records.
  */
 #ifndef RUN_IMPL_H
 #define RUN_IMPL_H
 
+#include <stddef.h>
+
 #include "child.h"
 #include "conf.h"
 #include "errlog.h"
 #include "fcgi.h"
+#include "loop.h"
 #include "outcome.h"
+#include "run_connect.h"
+#include "workers.h"
 
 struct run_spec;
+
+/* The struct of that type whose member p is. */
+#define OWNER(p, type, member) \
+	((type *)(void *)((char *)(p)-offsetof(type, member)))
 
 enum run_phase {
 	PHASE_RUNNING,    /* until the deadline */
@@ -23,12 +32,20 @@ enum run_phase {
 	PHASE_KILLED      /* SIGKILL was sent; until the last deadline */
 };
 
+struct runs {
+	struct loop *loop;
+	struct loop_watch drain;
+	struct run *first;
+	struct workers_loop workers;
+};
+
 #define RUN_APP_INPUT (16 * 1024)
 
-struct workers_process;
-
 struct run_app {
-	struct workers_process *process; /* NULL: another's application */
+	struct run *run;
+	const struct conf_program *program;
+	struct workers_ask ask; /* .process NULL: another's application */
+	struct run_connect connect;
 	struct fcgi_client client;
 	/* what is sent now, and the body that follows */
 	struct buf send;
@@ -46,20 +63,27 @@ struct run_app {
 };
 
 struct run {
-	struct run_app *app;       /* NULL: a CGI program of its own */
-	struct child child;        /* .pid -1: none of ours */
-	int out;                   /* our end of the pipe, or connection */
-	int err;                   /* our end of the pipe */
-	bool out_ready, err_ready; /* result of the last poll */
-	bool exited;               /* the program has, and is not reaped yet */
+	struct run_app *app; /* NULL: a CGI program of its own */
+	struct child child;  /* .pid -1: none of ours */
+	int out;             /* our end of the pipe, or connection */
+	int err;             /* our end of the pipe */
+	struct runs *runs;   /* NULL: it has not begun */
+	struct run *next, **back;
+	void (*moved)(void *arg);
+	void *arg;
+	struct loop_watch watch_out, watch_err, watch_exit;
+	struct loop_timer late;
+	bool out_ready; /* something has come, and is not read yet */
+	bool reached;
+	bool exited;  /* the program has, and is not reaped yet */
 	bool closing; /* the connection is closed; the process should end */
 	bool over;
 	size_t out_left; /* once over: bytes still in the pipe */
 	bool streaming;
-	bool discarding;
+	bool discarding, capture_failed;
 	enum run_phase phase;
 	struct run_facts facts; /* .end is RUN_EXITED until a reason comes */
-	int64_t started, deadline, looked;
+	int64_t started, deadline;
 	int64_t timeout, kill_after;
 	uint64_t output, max_output;
 	const struct log_request *log;
@@ -72,15 +96,24 @@ struct run *run_new(const struct run_spec *spec);
 /* Closes its descriptors, and frees it. */
 void run_free(struct run *run);
 
-/* The run begins now. */
+/* Takes it out of its loop. */
+void run_leave(struct run *run);
+
+/* It is reached, and its time begins now. */
 void run_begin(struct run *run);
+
+/* Tells the caller, but within its own calls. */
+void run_moved(struct run *run);
+
+/* The deadline is in that time (ms). */
+void run_set_deadline(struct run *run, int64_t ms);
+
+/* Waits for output from now on; and until the request can be sent, if it is
+ * not. */
+void run_watch_out(struct run *run);
 
 /* Ends the run, unless the program has exited.  The first reason stays. */
 void run_end(struct run *run, enum run_end why);
-
-/* Whether more than max_output was read, perhaps after the program had
- * exited. */
-bool run_wrote_too_much(const struct run *run);
 
 /* Readable once all runs are to be ended. */
 int run_drain_fd(void);
@@ -90,6 +123,13 @@ int run_drain_fd(void);
 int run_reap(struct child *child, bool left, const struct log_request *log);
 
 /* --- with an app -------------------------------------------------------- */
+
+/* Begins to reach it. */
+void run_reach(struct run *run);
+
+/* It was not reached in time (ETIMEDOUT), or is not to be (ESHUTDOWN).  The run
+ * is over now, or at the next message. */
+void run_reach_not(struct run *run, int error);
 
 /* Sends as much of the request as goes. */
 void run_app_send(struct run *run);

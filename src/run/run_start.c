@@ -15,7 +15,6 @@
 
 #include "clock.h"
 #include "fault.h"
-#include "leader.h"
 #include "log.h"
 #include "progcheck.h"
 #include "user.h"
@@ -100,8 +99,11 @@ run_free(struct run *run)
 {
 	if (run == NULL)
 		return;
-	if (run->app != NULL)
+	run_leave(run);
+	if (run->app != NULL) {
 		buf_free(&run->app->send);
+		run_connect_free(&run->app->connect);
+	}
 	free(run->app);
 	run_close((const int[]){ run->out, run->err }, 2);
 	errlog_free(&run->errlog);
@@ -111,7 +113,8 @@ run_free(struct run *run)
 void
 run_begin(struct run *run)
 {
-	run->started = run->looked = clock_mono();
+	run->reached = true;
+	run->started = clock_mono();
 	run->deadline = run->started + run->timeout;
 }
 
@@ -200,6 +203,9 @@ run_not_started(const struct conf_program *program, const char *step, int error,
 	log_event(LOG_ERROR, "handler-not-started", log,
 	    LOG_S("program", program->argv.item[0]), LOG_S("step", step),
 	    LOG_S("error", strerror(error)), LOG_S("why", why));
+	/* The program is there, its interpreter or folder is not. */
+	if (error == ENOENT && run_is_file(program->argv.item[0]))
+		error = ENOEXEC;
 	/* A program without a directory of its own starts in its folder. */
 	if (strcmp(step, "exec") == 0 ||
 	    (strcmp(step, "chdir") == 0 && program->directory == NULL))
@@ -219,7 +225,6 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 	int out[2] = { -1, -1 }, err[2] = { -1, -1 };
 	int error;
 
-	leader_yield();
 	memset(facts, 0, sizeof(*facts));
 	if ((run = run_new(spec)) == NULL ||
 	    (cs.fd[0] = open_body(spec->body, spec->body_len, spec->body_fd)) ==

@@ -7,8 +7,10 @@
  * swapped out.
  *
  * The spawner hears of the end of a process, and of what it prints, by epoll(7)
- * as it happens (EPOLLET).  While a run has the process it notes that only; the
- * run polls both itself, and workers_give() looks at the note under the lock.
+ * as it happens (EPOLLET), for the life of the process.  While a run has the
+ * process, it sends a message to the loop of that run, one at a time.  When the
+ * message comes, the process may have gone to another run, whose loop gets it
+ * then.
  */
 #include "config.h"
 
@@ -25,14 +27,17 @@
 
 #include "backoff.h"
 #include "clock.h"
-#include "leader.h"
 #include "uuid.h"
+#include "run_impl.h"
 #include "workers_impl.h"
 #include "workers.h"
 
 /* Pauses (ms) before a program that did not start is started again. */
 #define PAUSE_FIRST 100
 #define PAUSE_MOST  5000
+
+/* How often stderr is read at once, 4 KiB each: others have their turn. */
+#define READS 16
 
 struct workers_all workers_all = { .epoll = -1, .wake = -1 };
 
@@ -72,9 +77,9 @@ workers_is_wanted(const struct workers_pool *pool)
 }
 
 void
-workers_add_waiters(struct workers_pool *pool, struct workers_waiter *waiters)
+workers_add_waiters(struct workers_pool *pool, struct workers_ask *waiters)
 {
-	struct workers_waiter **end = &pool->waiters;
+	struct workers_ask **end = &pool->waiters;
 
 	while (*end != NULL)
 		end = &(*end)->next;
@@ -83,16 +88,44 @@ workers_add_waiters(struct workers_pool *pool, struct workers_waiter *waiters)
 		waiters->pool = pool;
 }
 
+static void
+tell_ask(struct loop_message *m)
+{
+	struct workers_ask *ask = OWNER(m, struct workers_ask, message);
+
+	/* The sender has done with this loop, which may be closed next. */
+	lock_take(&workers_all.lock);
+	lock_give(&workers_all.lock);
+	ask->told(ask);
+}
+
+/* Answers the run that has waited longest. */
+static void
+answer(struct workers_pool *pool, struct workers_process *p, int error)
+{
+	struct workers_ask *ask = pool->waiters;
+
+	pool->waiters = ask->next;
+	ask->pool = NULL;
+	ask->process = p;
+	ask->error = error;
+	ask->message.come = tell_ask;
+	loop_send(ask->loop->loop, &ask->message);
+}
+
 void
 workers_refuse(struct workers_pool *pool, int error)
 {
-	struct workers_waiter *waiter;
+	while (pool->waiters != NULL)
+		answer(pool, NULL, error);
+}
 
-	while ((waiter = pool->waiters) != NULL) {
-		pool->waiters = waiter->next;
-		waiter->error = error;
-		pthread_cond_signal(&waiter->told);
-	}
+static void
+take_process(struct workers_process *p, struct workers_ask *user)
+{
+	p->state = WORKERS_BUSY;
+	p->user = user;
+	p->requests++;
 }
 
 /* Whether a process is there. */
@@ -123,62 +156,76 @@ void
 workers_offer(struct workers_process *p)
 {
 	struct workers_pool *pool = p->pool;
-	struct workers_waiter *waiter = pool->waiters;
 
-	if (waiter == NULL) {
+	if (pool->waiters == NULL) {
 		p->state = WORKERS_FREE;
 		p->next_free = pool->free;
 		pool->free = p;
 		return;
 	}
-	pool->waiters = waiter->next;
-	p->state = WORKERS_BUSY;
-	p->requests++;
-	waiter->process = p;
-	pthread_cond_signal(&waiter->told);
+	take_process(p, pool->waiters);
+	answer(pool, p, 0);
 }
 
+/* Sends a message about the process to the loop of its run. */
 static void
-remove_waiter(struct workers_waiter *waiter)
+send_news(struct workers_process *p)
 {
-	struct workers_waiter **at = &waiter->pool->waiters;
-
-	while (*at != waiter)
-		at = &(*at)->next;
-	*at = waiter->next;
+	if (p->told_to != NULL)
+		return;
+	p->told_to = p->user->loop;
+	atomic_fetch_add(&p->told_to->coming, 1);
+	p->news.come = workers_news_come;
+	loop_send(p->told_to->loop, &p->news);
 }
 
-/* Waits for a process; *error if it gets none.  A waiter with a result is in no
- * list, and its pool may be gone. */
-static struct workers_process *
-wait_for_one(struct workers_pool *pool, int64_t until, int *error)
+void
+workers_hear(struct workers_process *p)
 {
-	struct workers_waiter waiter = { .process = NULL };
-	bool late = false;
+	if (p->state == WORKERS_GONE || p->leaving)
+		return;
+	if (!p->exited && child_exited(&p->child))
+		p->exited = true;
+	if (p->state == WORKERS_BUSY)
+		send_news(p); /* its run reads */
+	else
+		workers_read_stderr(p, &p->errlog);
+}
 
-	lock_cond_init(&waiter.told);
-	workers_add_waiters(pool, &waiter);
-	if (pool->retired)
-		workers_wake(); /* it starts a process for this waiter */
-	while (waiter.process == NULL && waiter.error == 0 && !late)
-		late = !lock_wait(&workers_all.lock, &waiter.told, until);
-	if (waiter.process == NULL && waiter.error == 0) {
-		remove_waiter(&waiter);
-		waiter.error = ETIMEDOUT;
+/* The process is busy as long as its run is there, for which this is the
+ * thread. */
+void
+workers_news_come(struct loop_message *m)
+{
+	struct workers_process *p = OWNER(m, struct workers_process, news);
+	struct workers_ask *user = NULL;
+	struct workers_loop *here;
+	bool exited;
+
+	lock_take(&workers_all.lock);
+	here = p->told_to;
+	p->told_to = NULL;
+	exited = p->exited;
+	if (p->state == WORKERS_BUSY && p->user->loop == here)
+		user = p->user;
+	else {
+		workers_hear(p);
+		workers_wake();
 	}
-	pthread_cond_destroy(&waiter.told);
-	*error = waiter.error;
-	return waiter.process;
+	lock_give(&workers_all.lock);
+	atomic_fetch_sub(&here->coming, 1);
+	if (user != NULL)
+		user->news(user, exited);
 }
 
-static struct workers_process *
-take_free(struct workers_pool *pool, int64_t until, int *error)
+/* Takes a free process, or waits for one; false: it waits. */
+static bool
+take_free(struct workers_pool *pool, struct workers_ask *ask)
 {
 	struct workers_process *p;
 
-	*error = ESHUTDOWN;
-	if (workers_all.draining || pool == NULL)
-		return NULL;
+	if (pool == NULL)
+		return true;
 	while ((p = pool->free) != NULL) {
 		pool->free = p->next_free;
 		/* The spawner may not have heard of its end yet. */
@@ -187,38 +234,62 @@ take_free(struct workers_pool *pool, int64_t until, int *error)
 			workers_wake();
 			continue;
 		}
-		p->state = WORKERS_BUSY;
-		p->requests++;
-		return p;
+		take_process(p, ask);
+		ask->process = p;
+		return true;
 	}
-	*error = pool->error;
+	ask->error = pool->error;
 	if (pool->failures > 0 && !has_process(pool))
-		return NULL;
-	return wait_for_one(pool, until, error);
+		return true;
+	workers_add_waiters(pool, ask);
+	if (pool->retired)
+		workers_wake(); /* it starts a process for this one */
+	return false;
 }
 
 /* --- for runs ------------------------------------------------------------ */
 
-struct workers_process *
-workers_take(const struct conf_program *program, int64_t until, int *error,
-    const char **why)
+void
+workers_ask(struct workers_ask *ask, const struct conf_program *program)
 {
-	struct workers_process *p = NULL;
+	bool is_there = true;
 
-	*error = ESHUTDOWN;
-	*why = "no process is kept";
-	leader_yield();
-	if (!workers_all.open)
-		return NULL;
+	ask->error = ESHUTDOWN;
+	ask->process = NULL;
+	ask->next = NULL;
+	if (workers_all.open) {
+		lock_take(&workers_all.lock);
+		is_there = take_free(workers_find(program), ask);
+		lock_give(&workers_all.lock);
+	}
+	if (is_there)
+		ask->told(ask);
+}
+
+bool
+workers_withdraw(struct workers_ask *ask)
+{
+	struct workers_ask **at;
+	struct workers_pool *pool;
+
 	lock_take(&workers_all.lock);
-	p = take_free(workers_find(program), until, error);
+	if ((pool = ask->pool) != NULL) {
+		for (at = &pool->waiters; *at != ask; at = &(*at)->next)
+			continue;
+		*at = ask->next;
+		ask->pool = NULL;
+	}
 	lock_give(&workers_all.lock);
-	if (*error == ETIMEDOUT)
-		*why = "no process became free in time";
-	else if (*error != ESHUTDOWN)
-		*why = "the last process could not be started, or ended at "
-		       "its start";
-	return p;
+	return pool != NULL;
+}
+
+const char *
+workers_why(int error)
+{
+	return error == ETIMEDOUT ? "no process became free in time"
+	    : error == ESHUTDOWN  ? "no process is kept"
+				  : "the last process could not be started, or "
+				    "ended at its start";
 }
 
 /* A closed descriptor may stay in the set for as long as another thread starts
@@ -279,17 +350,23 @@ workers_leave(struct workers_process *p)
 	workers_unwatch(p);
 }
 
-bool
+void
 workers_read_stderr(struct workers_process *p, struct errlog *log)
 {
-	ssize_t n = errlog_read(log, p->err, SIZE_MAX);
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET,
+		.data.ptr = p };
+	ssize_t n = 1;
 
-	if (n == -1) {
+	for (int i = 0; i < READS && n > 0; i++)
+		n = errlog_read(log, p->err, SIZE_MAX);
+	if (n > 0)
+		(void)epoll_ctl(
+		    workers_all.epoll, EPOLL_CTL_MOD, p->err, &event);
+	else if (n == -1) {
 		unwatch(p->err);
 		close(p->err);
 		p->err = -1;
 	}
-	return n > 0;
 }
 
 void
@@ -346,18 +423,4 @@ workers_lost(struct workers_process *p, bool heard)
 		workers_failed(pool, ECONNREFUSED);
 	lock_give(&workers_all.lock);
 	workers_wake();
-}
-
-void
-workers_drain(void)
-{
-	struct workers_pool *pool;
-
-	if (!workers_all.open)
-		return;
-	lock_take(&workers_all.lock);
-	workers_all.draining = true;
-	for (pool = workers_all.pools; pool != NULL; pool = pool->next)
-		workers_refuse(pool, ESHUTDOWN);
-	lock_give(&workers_all.lock);
 }

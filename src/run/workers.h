@@ -16,33 +16,65 @@
 #ifndef WORKERS_H
 #define WORKERS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "child.h"
 #include "conf.h"
 #include "errlog.h"
+#include "loop.h"
 #include "rc.h"
 
+struct workers_pool;
 struct workers_process;
 
 /* --- for runs ----------------------------------------------------------- */
 
-/*
- * Takes a free process of that handler; waits for one until until (clock_mono()
- * ms).  NULL with an errno value in *error, and a text in *why, if there is
- * none: the time is up (ETIMEDOUT), runs are being ended (ESHUTDOWN), the
- * program cannot be started, or it ends at its start.
- */
-struct workers_process *workers_take(const struct conf_program *program,
-    int64_t until, int *error, const char **why);
+/* A loop whose runs have processes. */
+struct workers_loop {
+	struct loop *loop;
+	atomic_uint coming; /* messages about processes that have not come */
+};
+
+/* A run that asks for a process, or has one. */
+struct workers_ask {
+	/* set by the run */
+	struct workers_loop *loop;
+	/* .process or .error is there */
+	void (*told)(struct workers_ask *ask);
+	/* the process has printed something, or it has exited */
+	void (*news)(struct workers_ask *ask, bool exited);
+	/* the result: a process; or NULL with an errno value: runs are being
+	 * ended (ESHUTDOWN), the program cannot be started, or it ends at its
+	 * start */
+	struct workers_process *process;
+	int error;
+	/* its own */
+	struct workers_pool
+	    *pool; /* that it waits for; a reload may change it */
+	struct workers_ask *next;
+	struct loop_message message;
+};
+
+/* Asks for a free process of that handler; told() may come at once.  A run that
+ * has one hears by news() of its end and of what it prints, until it gives the
+ * process back. */
+void workers_ask(struct workers_ask *ask, const struct conf_program *program);
+
+/* Asks no more: told() does not come.  False: it is on its way. */
+bool workers_withdraw(struct workers_ask *ask);
+
+/* Why there is no process. */
+const char *workers_why(int error);
 
 /* Between workers_leave() and workers_lost() the run reaps its process; before,
  * it may only signal it. */
 void workers_leave(struct workers_process *p);
 
-/* Reads its descriptors 1 and 2 once.  False: there is nothing more now. */
-bool workers_read_stderr(struct workers_process *p, struct errlog *log);
+/* Reads what has come from its descriptors 1 and 2.  After a lot of it, news
+ * come again. */
+void workers_read_stderr(struct workers_process *p, struct errlog *log);
 
 /* Connects to it; -1 and errno.  Does not block, nor does the socket. */
 int workers_connect(const struct workers_process *p);
@@ -66,9 +98,6 @@ void workers_log_end(const struct workers_process *p, pid_t pid, int status,
 /* Says that it was reaped, or given up.  heard: it had accepted a connection.
  */
 void workers_lost(struct workers_process *p, bool heard);
-
-/* No run waits for a process any more; none gets one. */
-void workers_drain(void);
 
 /* --- for the spawner ----------------------------------------------------- */
 

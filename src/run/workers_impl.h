@@ -5,7 +5,6 @@
 #ifndef WORKERS_IMPL_H
 #define WORKERS_IMPL_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 
@@ -13,6 +12,7 @@
 #include "conf.h"
 #include "errlog.h"
 #include "lock.h"
+#include "workers.h"
 
 enum workers_state {
 	WORKERS_NEW,    /* to be started, or being started */
@@ -31,6 +31,9 @@ struct workers_process {
 	struct conf *conf; /* a reference: owns *program */
 	const struct conf_program *program;
 	enum workers_state state;
+	struct workers_ask *user;     /* WORKERS_BUSY */
+	struct loop_message news;     /* of it, to the loop of its run */
+	struct workers_loop *told_to; /* news are on the way; NULL: none */
 	struct child child;
 	int listener;      /* this process's descriptor of its socket */
 	int address;       /* of the socket's file (O_PATH) */
@@ -43,15 +46,6 @@ struct workers_process {
 	bool old;          /* is to end after its request */
 	const char *why;   /* it was ended; NULL: it is not needed */
 	struct errlog errlog;
-};
-
-/* A run that waits for a process. */
-struct workers_waiter {
-	struct workers_waiter *next;
-	struct workers_pool *pool; /* a reload may change it */
-	pthread_cond_t told;
-	struct workers_process *process;
-	int error; /* it gets none */
 };
 
 /* A file that a program was started from. */
@@ -68,8 +62,8 @@ struct workers_pool {
 	const struct conf_program *program;
 	bool retired; /* no route has it any more: see workers_is_wanted() */
 	struct workers_process *all, *free;
-	struct workers_waiter *waiters; /* the first has waited longest */
-	unsigned n;                     /* in .all, but for those that end */
+	struct workers_ask *waiters;  /* the first has waited longest */
+	unsigned n;                   /* in .all, but for those that end */
 	unsigned failures;            /* starts in a row that came to nothing */
 	int64_t next_start;           /* clock_mono() ms; 0: at once */
 	int error;                    /* of the last failure: errno */
@@ -79,7 +73,7 @@ struct workers_pool {
 struct workers_all {
 	struct lock lock;
 	atomic_bool open; /* runs may ask */
-	bool stopping, draining;
+	bool stopping;
 	int epoll, wake;
 	struct workers_pool *pools;
 };
@@ -94,7 +88,7 @@ bool workers_is_wanted(const struct workers_pool *pool);
 
 /* With the lock: adds the waiters, in order, to those of the pool. */
 void
-workers_add_waiters(struct workers_pool *pool, struct workers_waiter *waiters);
+workers_add_waiters(struct workers_pool *pool, struct workers_ask *waiters);
 
 /* With the lock: the pool of the program's route; one that is not retired, if
  * there is one.  NULL: there is none. */
@@ -106,6 +100,12 @@ void workers_failed(struct workers_pool *pool, int error);
 /* With the lock: gives the process to the run that has waited longest, or makes
  * it free. */
 void workers_offer(struct workers_process *p);
+
+/* With the lock: it has exited, or there is something to read. */
+void workers_hear(struct workers_process *p);
+
+/* What comes of .news. */
+void workers_news_come(struct loop_message *m);
 
 /* Stops the events of its descriptors. */
 void workers_unwatch(struct workers_process *p);

@@ -35,18 +35,27 @@ same_stamp(const struct workers_stamp *a, const struct workers_stamp *b)
 }
 
 /* Looks at the program and at its arguments that are files: it may be an
- * interpreter.  Whether one of them has changed since the last look. */
-static bool
-has_changed(struct workers_pool *pool)
+ * interpreter. */
+static void
+look_at_files(struct workers_pool *pool)
 {
 	const struct conf_list *argv = &pool->program->argv;
-	struct workers_stamp now;
+
+	for (size_t i = 0; i < argv->n; i++)
+		stamp(argv->item[i], &pool->stamps[i]);
+}
+
+/* Takes the stamps of a later look at the same program.  Whether one of the
+ * files has changed. */
+static bool
+has_changed(struct workers_pool *pool, const struct workers_pool *later)
+{
 	bool changed = false;
 
-	for (size_t i = 0; i < argv->n; i++) {
-		stamp(argv->item[i], &now);
-		changed = changed || !same_stamp(&now, &pool->stamps[i]);
-		pool->stamps[i] = now;
+	for (size_t i = 0; i < pool->program->argv.n; i++) {
+		changed =
+		    changed || !same_stamp(&later->stamps[i], &pool->stamps[i]);
+		pool->stamps[i] = later->stamps[i];
 	}
 	return changed;
 }
@@ -65,7 +74,7 @@ new_pool(struct conf *conf, const struct conf_program *program)
 	}
 	pool->conf = conf_ref(conf);
 	pool->program = program;
-	(void)has_changed(pool);
+	look_at_files(pool);
 	return pool;
 }
 
@@ -109,7 +118,7 @@ renew(struct workers_pool *pool)
 static void
 retire(struct workers_pool *pool)
 {
-	struct workers_waiter *waiters = pool->waiters;
+	struct workers_ask *waiters = pool->waiters;
 
 	if (!pool->retired)
 		renew(pool);
@@ -118,17 +127,16 @@ retire(struct workers_pool *pool)
 	workers_add_waiters(workers_find(pool->program), waiters);
 }
 
-/* Goes on with the pool under the new configuration. */
+/* Goes on with the pool under the configuration of the fresh one. */
 static void
-adopt_pool(struct workers_pool *pool, struct conf *conf,
-    const struct conf_program *program)
+adopt_pool(struct workers_pool *pool, const struct workers_pool *fresh)
 {
 	conf_unref(pool->conf);
-	pool->conf = conf_ref(conf);
-	pool->program = program;
+	pool->conf = conf_ref(fresh->conf);
+	pool->program = fresh->program;
 	pool->retired = false;
 	pool->next_start = 0;
-	if (has_changed(pool))
+	if (has_changed(pool, fresh))
 		renew(pool);
 }
 
@@ -150,14 +158,14 @@ is_kept(const struct conf_program *program)
 	    program->argv.n > 0;
 }
 
-/* Adds to *fresh a pool for a handler that has none. */
+/* Adds to *fresh a pool for a handler. */
 static bool
 add_pool(struct workers_pool **fresh, struct conf *conf,
     const struct conf_program *program)
 {
 	struct workers_pool *pool;
 
-	if (!is_kept(program) || find_same(program) != NULL)
+	if (!is_kept(program))
 		return true;
 	if ((pool = new_pool(conf, program)) == NULL)
 		return false;
@@ -167,43 +175,59 @@ add_pool(struct workers_pool **fresh, struct conf *conf,
 }
 
 static void
-keep_pool(struct conf *conf, const struct conf_program *program)
+free_pools(struct workers_pool *pool)
 {
-	struct workers_pool *pool =
-	    is_kept(program) ? find_same(program) : NULL;
+	struct workers_pool *next;
 
-	if (pool != NULL && pool->conf != conf)
-		adopt_pool(pool, conf, program);
+	for (; pool != NULL; pool = next) {
+		next = pool->next;
+		workers_free_pool(pool);
+	}
+}
+
+/* With the lock: of the fresh pools, keeps those that are new.  Returns the
+ * others. */
+static struct workers_pool *
+keep_pools(struct workers_pool *fresh)
+{
+	struct workers_pool *known = NULL, *pool, *next;
+
+	for (; fresh != NULL; fresh = next) {
+		next = fresh->next;
+		if ((pool = find_same(fresh->program)) == NULL) {
+			fresh->next = workers_all.pools;
+			workers_all.pools = fresh;
+			continue;
+		}
+		if (pool->conf != fresh->conf)
+			adopt_pool(pool, fresh);
+		fresh->next = known;
+		known = fresh;
+	}
+	return known;
 }
 
 enum rc
 workers_set(struct conf *conf)
 {
-	struct workers_pool *pool, *fresh = NULL, **end;
+	struct workers_pool *pool, *fresh = NULL;
 	bool done;
 
-	lock_take(&workers_all.lock);
+	/* Looks at files, so without the lock. */
 	done = add_pool(&fresh, conf, &conf->defaults.handler);
 	for (size_t i = 0; done && i < conf->nroutes; i++)
 		done = add_pool(&fresh, conf, &conf->routes[i].handler);
 	if (!done) {
-		lock_give(&workers_all.lock);
-		while ((pool = fresh) != NULL) {
-			fresh = pool->next;
-			workers_free_pool(pool);
-		}
+		free_pools(fresh);
 		return RC_NOMEM;
 	}
-	keep_pool(conf, &conf->defaults.handler);
-	for (size_t i = 0; i < conf->nroutes; i++)
-		keep_pool(conf, &conf->routes[i].handler);
-	for (end = &workers_all.pools; *end != NULL; end = &(*end)->next)
-		continue;
-	*end = fresh;
+	lock_take(&workers_all.lock);
+	fresh = keep_pools(fresh);
 	for (pool = workers_all.pools; pool != NULL; pool = pool->next)
 		if (pool->conf != conf)
 			retire(pool);
 	lock_give(&workers_all.lock);
+	free_pools(fresh);
 	workers_wake();
 	return RC_OK;
 }

@@ -55,7 +55,7 @@ workers_open(void)
 		    (const int[]){ workers_all.epoll, workers_all.wake }, 2);
 		return RC_IO;
 	}
-	workers_all.stopping = workers_all.draining = false;
+	workers_all.stopping = false;
 	workers_all.open = true;
 	return RC_OK;
 }
@@ -229,8 +229,7 @@ reap(struct workers_process *p)
 			*at = p->next_free;
 			break;
 		}
-	while (workers_read_stderr(p, &p->errlog))
-		continue;
+	workers_read_stderr(p, &p->errlog);
 	/* No process of its group may go on. */
 	child_signal(&p->child, SIGKILL);
 	workers_unwatch(p);
@@ -314,7 +313,8 @@ forget_gone(struct workers_pool *pool, int64_t *lock)
 {
 	struct workers_process **at = &pool->all, *p;
 
-	while (*at != NULL && (*at)->state != WORKERS_GONE)
+	while (*at != NULL &&
+	    ((*at)->state != WORKERS_GONE || (*at)->told_to != NULL))
 		at = &(*at)->next;
 	if ((p = *at) == NULL)
 		return false;
@@ -379,20 +379,6 @@ look(struct workers_job *job, int64_t *until)
 	return WORKERS_END;
 }
 
-/* With the lock: hears of its end, or of what it prints. */
-static void
-hear(struct workers_process *p)
-{
-	if (p->state == WORKERS_GONE || p->leaving)
-		return;
-	if (!p->exited && child_exited(&p->child))
-		p->exited = true;
-	if (p->state == WORKERS_BUSY)
-		return; /* its run reads */
-	while (workers_read_stderr(p, &p->errlog))
-		continue;
-}
-
 static void
 wait_for_events(int64_t until)
 {
@@ -405,7 +391,7 @@ wait_for_events(int64_t until)
 	lock_take(&workers_all.lock);
 	for (i = 0; i < n; i++) {
 		if (event[i].data.ptr != NULL)
-			hear(event[i].data.ptr);
+			workers_hear(event[i].data.ptr);
 		else if (read(workers_all.wake, &count, sizeof(count)) == -1)
 			assert(errno == EAGAIN);
 	}

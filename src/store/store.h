@@ -35,7 +35,7 @@ struct store_options {
 	 * suspected; PostgreSQL */
 	int64_t owner_timeout;
 	uint64_t max_wal; /* bytes */
-	unsigned workers; /* threads that handle requests; 0: not known */
+	unsigned workers; /* programs at once; 0: not known.  PostgreSQL */
 	bool create;      /* a daemon: it creates a missing file */
 };
 
@@ -85,6 +85,9 @@ enum rc store_find(
  * response is elsewhere, and store_answer() reads it. */
 struct store_inline_answer {
 	bool is;
+	/* store_make_durable() has nothing to do for the record; false: that
+	 * is not known */
+	bool durable;
 	struct response response; /* response.body points into .body */
 	struct buf body;
 };
@@ -179,10 +182,6 @@ struct store_reservation {
 	bool resource; /* the key gets a status resource */
 	/* of one caller's keys: in progress; open, for a new key; 0: none */
 	unsigned max_active, max_open;
-	/* the caller has not read the record: the lease is taken only if there
-	 * is no record and the store expects that.  Else *decision is
-	 * DECIDE_BUSY, found->id is 0, and the caller must read the record */
-	bool unseen;
 	uint64_t max_kept;  /* of stored requests (bytes); 0: no limit */
 	uint64_t max_store; /* of the store (bytes), for a new key; 0: none */
 	const char *environment; /* NAME=VALUE strings, each with a NUL */
@@ -306,13 +305,6 @@ store_abandon(struct store *s, int64_t id, struct store_outcome **outcome);
  * answer of a completed key, or hears that a key is accepted.
  */
 enum rc store_make_durable(struct store *s, const struct record *record);
-
-/*
- * Waits until the run of a key has ended since *generation was read (0 at
- * first).  False: until_mono has passed.  Other processes' runs are noticed
- * within 100 ms.
- */
-bool store_wait(struct store *s, uint64_t *generation, int64_t until_mono);
 
 /* Called for each key that a pass changed. */
 struct store_change {

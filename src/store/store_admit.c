@@ -332,45 +332,75 @@ store_admit_take(struct tx *tx, struct store_admit *p)
 
 /* --- the verbs ------------------------------------------------------------ */
 
-/* Runs it; *found is the record unless the request is admitted. */
-static enum rc
-admit_do(struct store *s, struct store_admit *p, enum decision *decision,
-    struct record *found)
+bool
+store_admission_begin(struct store_admission *a, enum rc *rc)
 {
-	enum rc rc = store_admit_do(s, p);
+	const struct store_asked *asked = &a->asked;
+	const struct store_reservation *what = asked->what;
+	const bool accepts = asked->ticket != NULL;
 
-	if (rc == RC_OK) {
-		*decision = p->decision;
-		if (p->decision != DECIDE_RUN) {
-			*found = p->found;
-			return rc;
-		}
+	memset(asked->found, 0, sizeof(*asked->found));
+	*asked->decision = DECIDE_BUSY;
+	if (accepts)
+		memset(asked->ticket, 0, sizeof(*asked->ticket));
+	else
+		memset(asked->lease, 0, sizeof(*asked->lease));
+	*rc = RC_INVALID;
+	if (!store_admit_is_sound(what, !accepts) ||
+	    (accepts && what->environment == NULL))
+		return false;
+	*rc = RC_OK;
+	store_admit_init(&a->admit, what, accepts);
+	a->admit.max_queue = asked->max_queue;
+	return true;
+}
+
+enum rc
+store_admission_end(struct store_admission *a, enum rc rc)
+{
+	const struct store_asked *asked = &a->asked;
+	struct store_admit *p = &a->admit;
+
+	if (rc != RC_OK) {
+		record_free(&p->found);
+		return rc;
+	}
+	*asked->decision = p->decision;
+	if (p->decision != DECIDE_RUN) {
+		*asked->found = p->found;
+		return rc;
 	}
 	record_free(&p->found);
+	if (asked->ticket != NULL) {
+		asked->ticket->full = p->full;
+		if (!p->full)
+			memcpy(asked->ticket->resource, p->taken.resource,
+			    sizeof(asked->ticket->resource));
+	} else {
+		rows_lease(&p->taken, asked->lease);
+		asked->lease->no_request = !p->keep;
+	}
 	return rc;
+}
+
+static enum rc
+admission_do(struct store *s, struct store_admission *a)
+{
+	enum rc rc;
+
+	if (!store_admission_begin(a, &rc))
+		return rc;
+	return store_admission_end(a, store_admit_do(s, &a->admit));
 }
 
 enum rc
 store_reserve(struct store *s, const struct store_reservation *what,
     struct store_lease *lease, enum decision *decision, struct record *found)
 {
-	struct store_admit p;
-	enum rc rc;
+	struct store_admission a = { .asked = { what, lease, NULL, 0, decision,
+					 found } };
 
-	memset(found, 0, sizeof(*found));
-	memset(lease, 0, sizeof(*lease));
-	*decision = DECIDE_BUSY;
-	if (!store_admit_is_sound(what, true))
-		return RC_INVALID;
-	if (what->unseen && !store_expects_new(s))
-		return RC_OK;
-	store_admit_init(&p, what, false);
-	rc = admit_do(s, &p, decision, found);
-	if (rc == RC_OK && p.decision == DECIDE_RUN) {
-		rows_lease(&p.taken, lease);
-		lease->no_request = !p.keep;
-	}
-	return rc;
+	return admission_do(s, &a);
 }
 
 enum rc
@@ -378,21 +408,8 @@ store_accept(struct store *s, const struct store_reservation *what,
     unsigned max_queue, struct store_ticket *ticket, enum decision *decision,
     struct record *found)
 {
-	struct store_admit p;
-	enum rc rc;
+	struct store_admission a = { .asked = { what, NULL, ticket, max_queue,
+					 decision, found } };
 
-	memset(found, 0, sizeof(*found));
-	memset(ticket, 0, sizeof(*ticket));
-	if (!store_admit_is_sound(what, false) || what->environment == NULL)
-		return RC_INVALID;
-	store_admit_init(&p, what, true);
-	p.max_queue = max_queue;
-	rc = admit_do(s, &p, decision, found);
-	if (rc == RC_OK && p.decision == DECIDE_RUN) {
-		ticket->full = p.full;
-		if (!p.full)
-			memcpy(ticket->resource, p.taken.resource,
-			    sizeof(ticket->resource));
-	}
-	return rc;
+	return admission_do(s, &a);
 }

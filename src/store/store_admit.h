@@ -73,6 +73,18 @@ bool store_admit_is_sound(const struct store_reservation *what, bool leased);
 void store_admit_init(
     struct store_admit *p, const struct store_reservation *what, bool accepts);
 
+/*
+ * A verb under way.  begin: false, *rc is the result already.  Else
+ * store_admit_do() follows, and end, which sets the results and returns the
+ * verb's.
+ */
+struct store_admission {
+	struct store_admit admit;
+	struct store_asked asked;
+};
+bool store_admission_begin(struct store_admission *a, enum rc *rc);
+enum rc store_admission_end(struct store_admission *a, enum rc rc);
+
 /* Sends what is to be read. */
 void store_admit_ask(struct tx *tx, const struct store_admit *p);
 

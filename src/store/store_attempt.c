@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "leader.h"
 #include "log.h"
 #include "store_ops.h"
 #include "attempt_lock.h"
@@ -56,7 +55,6 @@ store_attempt_lock(struct store *store, struct store_attempt *at)
 	struct liveness *liveness;
 	enum rc rc;
 
-	leader_yield(); /* it makes a file */
 	at->fd = at->note = -1;
 	if ((rc = store_liveness(store, &liveness)) != RC_OK)
 		return rc;

@@ -15,7 +15,6 @@
 
 #include "clock.h"
 #include "conf_text.h"
-#include "leader.h"
 #include "store_files.h"
 #include "store_module.h"
 #include "store_ops.h"
@@ -146,34 +145,20 @@ store_module_load(const struct store_module **module, char *err, size_t errsize)
 
 /* --- what threads wait for ------------------------------------------------ */
 
-/* Ends of runs by other processes are found by looking that often (ms). */
-#define LOOK 100
-
 void
 store_news_init(struct store_news *n)
 {
 	lock_init(&n->lock, LOCK_COMMITTER);
-	lock_cond_init(&n->ended);
 	lock_cond_init(&n->made);
-	n->runs = n->work = 1;
+	n->work = 1;
 	n->fd = -1;
 }
 
 void
 store_news_destroy(struct store_news *n)
 {
-	pthread_cond_destroy(&n->ended);
 	pthread_cond_destroy(&n->made);
 	lock_destroy(&n->lock);
-}
-
-void
-store_news_ended(struct store_news *n)
-{
-	lock_take(&n->lock);
-	n->runs++;
-	pthread_cond_broadcast(&n->ended);
-	lock_give(&n->lock);
 }
 
 void
@@ -193,25 +178,6 @@ static struct store_news *
 news_of(struct store *s)
 {
 	return &store_base(s)->news;
-}
-
-bool
-store_wait(struct store *s, uint64_t *generation, int64_t until_mono)
-{
-	const int64_t now = clock_mono(), look = now + LOOK;
-	struct store_news *n = news_of(s);
-
-	if (now >= until_mono)
-		return false;
-	leader_yield();
-	lock_take(&n->lock);
-	while (n->runs == *generation)
-		if (!lock_wait(&n->lock, &n->ended,
-			look < until_mono ? look : until_mono))
-			break;
-	*generation = n->runs;
-	lock_give(&n->lock);
-	return true;
 }
 
 bool
@@ -338,7 +304,7 @@ store_backup(struct store *s, const struct store_backup *what,
 void
 store_inline_answer_init(struct store_inline_answer *small)
 {
-	small->is = false;
+	small->is = small->durable = false;
 	response_init(&small->response);
 	buf_init(&small->body, STORE_INLINE);
 }

@@ -9,6 +9,7 @@
 
 #include "lock.h"
 #include "liveness.h"
+#include "store_call.h"
 #include "store_operator.h"
 #include "tx.h"
 
@@ -62,11 +63,12 @@ struct store_tally {
 	    struct store_inline_answer *small), (s, identity, key, small)) \
 	X(enum rc, liveness, (struct store *s, struct liveness **liveness), \
 	    (s, liveness)) \
-	X(bool, expects_new, (const struct store *s), (s)) \
 	X(enum rc, admit_do, (struct store *s, struct store_admit *p), (s, p)) \
 	X(enum rc, outcome_do, (struct store *s, struct outcome_change *o, \
 	    struct store_outcome **outcome), (s, o, outcome)) \
 	X(enum rc, make_durable, (struct store *s, \
+	    const struct record *record), (s, record)) \
+	X(bool, is_durable, (struct store *s, \
 	    const struct record *record), (s, record)) \
 	X(enum rc, recover, (struct store *s, int limit, \
 	    struct store_change *changes, int *n), (s, limit, changes, n)) \
@@ -88,23 +90,26 @@ struct store_ops {
 	STORE_OPS(X)
 	void (*close)(struct store *s);
 #undef X
-	size_t outcome_size; /* of what begins with a struct outcome_change */
+	size_t outcome_size;   /* of what begins with a struct outcome_change */
+	size_t admission_size; /* the same, a struct store_admission */
 };
 
-/* What this process's threads wait for: the end of a run, and work that was
- * made.  Other processes' news are found by polling, or by a watch. */
+/* What this process's threads wait for: work that was made.  That of other
+ * processes is found by polling, or by a watch. */
 struct store_news {
 	struct lock lock;
-	pthread_cond_t ended, made;
-	uint64_t runs, work; /* generations */
-	int fd;              /* store_news_to() */
+	pthread_cond_t made;
+	uint64_t work; /* its generation */
+	int fd;        /* store_news_to() */
 };
 
 void store_news_init(struct store_news *n);
 void store_news_destroy(struct store_news *n); /* no thread waits */
 
-/* A run has ended; work was made. */
-void store_news_ended(struct store_news *n);
+/* The call is done: tells its caller, in the loop. */
+void store_call_ended(struct store_call *call);
+
+/* Work was made. */
 void store_news_made(struct store_news *n);
 
 /* The struct of every store begins with this. */
@@ -114,6 +119,9 @@ struct store_base {
 	const char *database, *folder; /* store_database(), store_folder() */
 	const char *file; /* the database's; NULL: it is on a server */
 	struct store_news news;
+	/* store_call_open() */
+	struct loop *loop;
+	struct helpers *helpers;
 	/* the files about this host's processes have names that begin so: see
 	 * attempt_lock.h and liveness.h */
 	const char *local;
@@ -160,10 +168,6 @@ enum rc store_outcome_do(
 /* Admits a request by the transaction of store_admit.h: see store_reserve() and
  * store_accept(). */
 enum rc store_admit_do(struct store *s, struct store_admit *p);
-
-/* Whether the next key that is asked for is likely to be new, and a look at it
- * before would cost a round trip. */
-bool store_expects_new(const struct store *s);
 
 /* What the index of identities has for that one.  Without a path and a scope:
  * from *first to *last it has all identities with that key.  RC_NOMEM. */
@@ -277,5 +281,19 @@ void sqlite_sharing(struct store *s, struct store_sharer *sharer, bool begins);
 /* store_backup() */
 enum rc sqlite_backup(struct store *s, const struct store_backup *what,
     struct store_copied *copied, char *why, size_t size);
+
+/* store_call_open(): lets the loop's thread look up without waiting, where that
+ * can be. */
+enum rc sqlite_call_open(struct store *s);
+
+/* store_lookup(), if that needs no wait; else false. */
+bool sqlite_glance(struct store *s, const struct store_identity *identity,
+    struct record *key, struct store_inline_answer *small, enum rc *rc);
+
+/* Begin store_admit_do(), of call->of.admission, and store_outcome_do(), for
+ * bodies that are not stored in pieces.  True: done, with call->rc. */
+bool sqlite_call_admit(struct store *s, struct store_call *call);
+bool sqlite_call_outcome(
+    struct store *s, struct store_call *call, struct outcome_change *o);
 
 #endif

@@ -214,6 +214,15 @@ finish_begin(struct store_outcome *outcome, const struct store_lease *lease,
 	return o;
 }
 
+struct outcome_change *
+store_finish_begin(struct store_outcome *outcome,
+    const struct store_lease *lease, int64_t retention)
+{
+	return outcome_may_finish(lease, retention, outcome)
+	    ? finish_begin(outcome, lease, retention)
+	    : NULL;
+}
+
 enum rc
 store_finish(struct store *s, const struct store_lease *lease,
     int64_t retention, struct store_outcome **outcome,
@@ -223,9 +232,8 @@ store_finish(struct store *s, const struct store_lease *lease,
 	enum rc rc;
 
 	memset(done, 0, sizeof(*done));
-	if (!outcome_may_finish(lease, retention, *outcome))
+	if ((o = store_finish_begin(*outcome, lease, retention)) == NULL)
 		return RC_INVALID;
-	o = finish_begin(*outcome, lease, retention);
 	rc = store_outcome_do(s, o, outcome);
 	if (rc == RC_OK)
 		*done = o->done;

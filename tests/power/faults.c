@@ -255,7 +255,6 @@ static bool
 settle_by_itself(struct trial *t, const struct life_step *s)
 {
 	int64_t until = clock_mono() + RECOVERY;
-	uint64_t generation = 0;
 	struct life *l = &t->life;
 	struct life_key *k;
 	struct life look;
@@ -274,7 +273,8 @@ settle_by_itself(struct trial *t, const struct life_step *s)
 		}
 		if (vfs_struck() && !t->seen)
 			(void)struck(t, s, RC_OK, s->key);
-	} while (store_wait(l->store, &generation, until));
+		usleep(10000);
+	} while (clock_mono() < until);
 	bad(t, s->key, "repaired", look.wrong);
 	return false;
 }

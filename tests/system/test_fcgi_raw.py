@@ -276,7 +276,7 @@ def test_a_stalled_peer_is_dropped_after_io_timeout(t):
 
 
 def test_io_timeout_of_a_reload_holds_for_all_connections(t):
-    """An older connection must not hide a later one; nor must the leader, which
+    """An older connection must not hide a later one; nor must the loop, which
     sleeps until the old deadline."""
     once = once_with(t, server={'io_timeout': '1h'})
     body = head(length=5) + record(STDIN, 1, b'abc')

@@ -459,7 +459,7 @@ def test_a_handler_that_cannot_be_ended_is_answered_for(t):
     pid = gate.wait()
     problem(conn.answer(), 'handler-timeout', unknown=True)
     is_left(once, pid)
-    # Its worker is free.
+    # Its slot is free.
     problem(once.post('k'), 'outcome-unknown')
     eq(once.state('k'), 'unknown')
     proc.kill(pid, signal.SIGKILL)

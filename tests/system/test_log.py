@@ -176,9 +176,9 @@ import os, select, sys, time
 out = open("out", "wb", buffering=0)
 last = time.monotonic()
 while True:
-    data = os.read(0, 65536) if select.select([0], [], [], 0.01)[0] else None
+    data = os.read(0, 65536) if select.select([0], [], [], 0.002)[0] else None
     now = time.monotonic()
-    if now - last > 0.05:
+    if now - last > 0.01:
         open("late", "w").close()
     last = now
     if data == b"":

@@ -7,6 +7,7 @@ import sqlite3
 import base
 from answer import eq, first, problem, replay
 from base import wait_until
+from clocks import library
 from once import HASTY, Background, Lock
 from test_store import fill, mount
 
@@ -141,9 +142,8 @@ def reserved(values):
 
 
 def busy(once, n):
-    """A worker that has just answered may not be back yet."""
-    wait_until(lambda: metrics(once)['workers_busy'] == n,
-               '%d workers have a request' % n)
+    """Programs that run for requests."""
+    eq(metrics(once)['workers_busy'], n)
 
 
 def keys(values):
@@ -168,9 +168,11 @@ def test_all_families_are_there_from_the_start(t):
     want += ['outbox{state="%s"}' % s
              for s in ('pending', 'delivered', 'dead_letter')]
     want += ['store_errors_total', 'swept_total', 'expired_total',
-             'oldest_unknown_seconds', 'requests_waiting']
+             'oldest_unknown_seconds', 'requests_waiting', 'programs_waiting',
+             'json_waiting']
     eq({name: values[name] for name in want}, {name: 0.0 for name in want})
-    busy(once, 1)       # the one that answers this
+    eq(values['requests'], 1)
+    busy(once, 0)
     for name in ('handler_seconds', 'commit_batch'):
         eq(values[name + '_count'], values[name + '_bucket{le="+Inf"}'])
 
@@ -203,7 +205,7 @@ def test_every_result_of_a_reservation_is_counted(t):
                        'failed_retry': 1, 'unknown': 1, 'in_progress': 1})
     eq(keys(now).get('in_progress'), 1)
     eq(keys(now).get('unknown'), 1)
-    busy(once, 2)
+    busy(once, 1)
     # Four handlers of guarded requests have ended, and their changes are
     # five reservations and four outcomes.
     eq(now['handler_seconds_count'], 4)
@@ -214,6 +216,59 @@ def test_every_result_of_a_reservation_is_counted(t):
     now = metrics(once)
     eq((now['handler_seconds_count'], keys(now).get('in_progress')),
        (5, None))
+
+
+def under_way(once):
+    """Requests but the one that asks; programs; and what requests wait for."""
+    now = metrics(once)
+    return (now['requests'] - 1, now['workers_busy'], now['programs_waiting'],
+            now['json_waiting'], now['requests_waiting'])
+
+
+def wait_under_way(once, *want):
+    wait_until(lambda: under_way(once) == want, 'requests are %s' % (want,))
+
+
+def test_requests_that_wait_are_counted(t):
+    """For a program to end; for the first one of their key."""
+    gate = t.gate()
+    once = start(t, 'gate gate; status 201', server={'workers': '1'},
+                 defaults={'concurrent': 'wait', 'wait_time': '10m'})
+    conns = [once.begin('a')]
+    gate.wait()
+    wait_under_way(once, 1, 1, 0, 0, 0)
+    conns.append(once.begin('b'))
+    wait_under_way(once, 2, 1, 1, 0, 0)
+    conns.append(once.begin(method='GET'))
+    wait_under_way(once, 3, 1, 2, 0, 0)
+    conns.append(once.begin('a'))
+    wait_under_way(once, 4, 1, 2, 0, 1)
+    for left in ((2, 1, 1, 0, 0), (1, 1, 0, 0, 0)):
+        gate.open()
+        gate.wait()
+        wait_under_way(once, *left)
+    gate.open()
+    eq([conn.answer().status for conn in conns], [201] * 4)
+    wait_under_way(once, 0, 0, 0, 0, 0)
+
+
+def test_requests_that_wait_for_memory_are_counted(t):
+    gate = t.gate('hold')
+    os.environ.update(LD_PRELOAD=library(t, 'hold'), HOLD_GATE=t.path('hold'))
+    once = start(t, 'status 201', server={'busy_timeout': '10m'})
+    large = {'type': 'application/json',
+             'body': '{"a":"%s"}' % ('x' * 15000000)}
+    conns = [once.begin('a', **large)]
+    gate.wait()
+    conns.append(once.begin('b', **large))
+    wait_under_way(once, 2, 0, 0, 1, 0)
+    gate.open()
+    gate.wait()
+    wait_under_way(once, 1, 0, 0, 0, 0)
+    gate.open()
+    for conn in conns:
+        first(conn.answer(), 201)
+    wait_under_way(once, 0, 0, 0, 0, 0)
 
 
 def refused(values):

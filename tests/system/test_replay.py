@@ -277,7 +277,7 @@ def test_a_client_that_does_not_read_keeps_nobody(t):
     conns = [once.begin('k%d' % i, query=str(n)) for i in range(4)]
     for i in range(4):
         once.wait_state('k%d' % i, 'completed')
-    # Were a worker kept, it would be kept for an hour.
+    # Were its slot kept, it would be kept for an hour.
     answer = once.post('k0', query=str(n))
     eq((answer.status, answer.replayed), (200, 'true'))
     for conn in conns:

@@ -265,6 +265,12 @@ local_files(void)
 	return name;
 }
 
+static UNUSED void
+rest(int64_t ms)
+{
+	usleep((useconds_t)ms * 1000);
+}
+
 /* --- threads ------------------------------------------------------------- */
 
 static UNUSED pthread_t

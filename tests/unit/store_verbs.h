@@ -99,36 +99,6 @@ decision_for(const char *key)
 	return decision_as(&r);
 }
 
-/* So many keys are looked up that are not there that the store expects the next
- * one to be new: see struct store_reservation. */
-static UNUSED void
-expect_new(void)
-{
-	struct store_reservation r = reservation("nobody's");
-	struct record record;
-
-	for (int i = 0; i < 8; i++)
-		assert_int_equal(
-		    store_lookup(store, &r.identity, &record, NULL),
-		    RC_NOTFOUND);
-}
-
-/* The same, and then this one is reserved unseen. */
-static UNUSED enum decision
-reserve_unseen(const char *key, struct store_lease *lease)
-{
-	struct store_reservation r = reservation(key);
-	struct record found;
-	enum decision d;
-
-	expect_new();
-	r.unseen = true;
-	assert_ok(store_reserve(store, &r, lease, &d, &found));
-	assert_int_equal(found.id, 0);
-	assert_null(found.fingerprint_spec);
-	return d;
-}
-
 /* Why it cannot be reserved. */
 static UNUSED enum rc
 reserve_fails(const char *key)

@@ -41,13 +41,12 @@ teardown(UNUSED void **state)
 static const int64_t hour = (int64_t)3600 * 1000;
 static const int64_t minute = (int64_t)60 * 1000;
 
-/* Two requests wait, as many as may; all of it lasts for hours. */
+/* Two requests wait; all of it lasts for hours. */
 static int
 setup_lock(void **state)
 {
 	setup(state);
 	c.busy_timeout = hour;
-	c.max_waiting = 2;
 	for (size_t i = 0; i < 3; i++)
 		w[i].flags = WRITE_NEW | WRITE_REFUSABLE;
 	committer_list_add(&c.queue, &w[1]);
@@ -143,62 +142,112 @@ CASE(closing_ends_the_wait)
 
 #define LOCK(name) TEST_WITH(name, setup_lock, teardown)
 
-LOCK(a_lock_that_was_missed_just_now_refuses_nothing)
+LOCK(a_lock_that_was_missed_refuses_nothing_for_busy_timeout)
 {
-	c.locked_at = c.still_at = clock_mono();
-	assert_false(committer_is_held(&c));
-	assert_ok(committer_refusal(&c, &w[2]));
-	assert_int_equal(committer_patience(&c, &w[2]), hour);
-}
+	const int64_t since[] = { 0, minute, hour - minute };
 
-LOCK(a_lock_that_others_take_by_turns_refuses_nothing)
-{
-	c.locked_at = clock_mono() - hour + minute;
-	c.still_at = clock_mono();
-	assert_ok(committer_refusal(&c, &w[2]));
-	assert_int_equal(committer_patience(&c, &w[2]), hour);
-}
-
-LOCK(a_lock_that_one_holds_refuses_more_requests_than_may_wait)
-{
-	c.locked_at = c.still_at = clock_mono() - minute;
-	assert_int_equal(committer_refusal(&c, &w[2]), RC_BUSY);
-	assert_int_equal(committer_patience(&c, &w[2]), hour);
-	committer_list_take(&c.queue);
-	assert_ok(committer_refusal(&c, &w[2]));
+	for (size_t i = 0; i < COUNT(since); i++) {
+		c.locked_at = clock_mono() - since[i];
+		assert_ok(committer_refusal(&c, &w[2]));
+		assert_int_equal(committer_patience(&c, &w[2]), hour);
+	}
 }
 
 LOCK(a_lock_not_had_for_busy_timeout_is_hardly_waited_for)
 {
 	c.locked_at = clock_mono() - hour;
-	c.still_at = clock_mono();
-	assert_int_equal(committer_refusal(&c, &w[2]), RC_BUSY);
+	assert_ok(committer_refusal(&c, &w[2]));
 	assert_true(committer_patience(&c, &w[2]) < minute);
 }
 
-/* The time is up of a caller for which there is no thread; others had the lock
- * at first_missed. */
-static void
-time_is_up(int64_t had_at, int64_t first_missed)
+/* --- callers whose time is up, for which there is no thread --------------- */
+
+/* One that waits. */
+static enum rc
+late_caller(void)
+{
+	return committer_do(&c, &w[2]);
+}
+
+/* One of a loop. */
+static enum rc
+late_call(void)
+{
+	int64_t until;
+	enum rc rc;
+
+	assert_ok(committer_submit(&c, &w[2], (struct loop *)&c, &until));
+	while (clock_mono() < until)
+		continue;
+	assert_false(committer_late(&c, &w[2], &until, &rc));
+	return rc;
+}
+
+static enum rc (*const callers[])(void) = { late_caller, late_call };
+
+/* Others had the lock at first_missed.  Whether it is waited for no more. */
+static bool
+gives_up(int64_t had_at, int64_t first_missed, enum rc (*caller)(void))
 {
 	c.busy_timeout = 10;
 	c.had_at = had_at;
-	c.locked_at = c.still_at = first_missed;
-	assert_int_equal(committer_do(&c, &w[2]), RC_BUSY);
+	c.locked_at = first_missed;
+	assert_int_equal(caller(), RC_BUSY);
 	assert_int_equal(c.queue.n, 2);
+	return committer_gave_up(&c);
 }
 
 LOCK(time_that_is_up_says_nothing_of_a_lock_that_was_had)
 {
-	time_is_up(clock_mono() + hour, clock_mono() + hour);
-	assert_false(committer_gave_up(&c));
-	assert_ok(committer_refusal(&c, &w[0]));
+	const int64_t later = clock_mono() + hour;
+
+	for (size_t i = 0; i < COUNT(callers); i++) {
+		assert_false(gives_up(later, later, callers[i]));
+		assert_ok(committer_refusal(&c, &w[0]));
+	}
 }
 
 LOCK(time_that_is_up_without_the_lock_spares_others_theirs)
 {
-	time_is_up(clock_mono() - hour, clock_mono() + minute);
-	assert_true(committer_gave_up(&c));
+	const int64_t now = clock_mono();
+
+	for (size_t i = 0; i < COUNT(callers); i++)
+		assert_true(gives_up(now - hour, now + minute, callers[i]));
+}
+
+static void
+left(struct write *write)
+{
+	(void)write;
+}
+
+/* The thread has begun it, or ended it, and has not told of it yet. */
+LOCK(what_has_begun_is_not_late_and_what_has_ended_is_told)
+{
+	static const struct {
+		enum write_state state;
+		bool finishes, waits;
+	} cases[] = { { WRITE_BEGUN, false, true }, { WRITE_DONE, false, true },
+		{ WRITE_BEGUN, true, false }, { WRITE_DONE, true, true } };
+
+	c.busy_timeout = 0;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		int64_t until;
+		enum rc rc = RC_OK;
+
+		w[2] = (struct write){
+			.flags = cases[i].finishes ? WRITE_FINISHES : 0,
+			.left = cases[i].finishes ? left : NULL,
+		};
+		assert_ok(
+		    committer_submit(&c, &w[2], (struct loop *)&c, &until));
+		assert_true(committer_list_remove(&c.queue, &w[2]));
+		w[2].state = cases[i].state;
+		assert_int_equal(
+		    committer_late(&c, &w[2], &until, &rc), cases[i].waits);
+		assert_int_equal(rc, cases[i].waits ? RC_OK : RC_PENDING);
+	}
+	assert_int_equal(c.health.overdue, 1);
 }
 
 static int

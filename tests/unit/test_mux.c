@@ -1,6 +1,7 @@
 /*
- * mux: real sockets on one side, and on the other the test itself, which takes
- * requests from mux_next() as a worker does.
+ * mux: real sockets on one side, and on the other the test itself, which owns
+ * mux and makes the rounds of its loop.  Whatever a peer waits for, it makes
+ * rounds meanwhile; so one thread does for all.
  *
  * That something is not delivered is shown by a later request that is.
  */
@@ -10,12 +11,10 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
+#include <semaphore.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cases.h"
@@ -29,8 +28,22 @@
 #include "log.h"
 #include "mux.h"
 
+/* The most at once. */
+#define CONNECTIONS 200
+
+static struct loop *loop;
 static struct mux *mux;
+static struct helpers *helpers; /* for the next start() */
 static int listener;
+
+/* The requests that mux has given, and that no test has taken yet. */
+static struct exchange *taken[CONNECTIONS];
+static size_t ntaken;
+/* Each is answered in the call that gives it; this many were. */
+static bool answers_at_once;
+static unsigned answered;
+/* What mux has told: R, S, C. */
+static char told[8];
 
 /* What large bodies and answers are made of; none of it repeats soon. */
 static char bytes[8 << 20];
@@ -62,35 +75,6 @@ listen_somewhere(bool tcp)
 }
 
 static void
-start_on(const char *conf, bool tcp)
-{
-	struct conf *first = conf_from(conf);
-
-	listen_somewhere(tcp);
-	assert_ok(mux_open(&mux, first, listener));
-	conf_unref(first);
-}
-
-static enum rc
-reload(const char *conf)
-{
-	struct conf *new = conf_from(conf);
-	struct peers peers;
-	enum rc rc = mux_peers(new, &peers);
-
-	if (rc == RC_OK)
-		mux_reload(mux, new, &peers);
-	conf_unref(new);
-	return rc;
-}
-
-static void
-start(const char *conf)
-{
-	start_on(conf, false);
-}
-
-static void
 answer_text(struct exchange *x, const char *text)
 {
 	struct answer a;
@@ -108,21 +92,129 @@ answer_text(struct exchange *x, const char *text)
 /* The head that answer_text() makes. */
 #define HEAD_200 "Status: 200 OK\r\nContent-Type: text/plain\r\n\r\n"
 
+static void
+take(UNUSED void *arg, struct exchange *x)
+{
+	assert_true(ntaken < COUNT(taken));
+	if (!answers_at_once) {
+		taken[ntaken++] = x;
+		return;
+	}
+	answered++;
+	answer_text(x, exchange_request(x)->query);
+}
+
+static void
+tell(UNUSED void *arg, enum mux_event event)
+{
+	told[strlen(told)] = "RSC"[event];
+}
+
+static const struct mux_owner *
+owner(void)
+{
+	static struct mux_owner o;
+
+	o = (struct mux_owner){ .loop = loop,
+		.helpers = helpers,
+		.connections = CONNECTIONS,
+		.take = take,
+		.told = tell };
+	return &o;
+}
+
+static void
+start_on(const char *conf, bool tcp)
+{
+	struct conf *first = conf_from(conf);
+
+	listen_somewhere(tcp);
+	assert_ok(mux_open(&mux, owner(), first, listener));
+	conf_unref(first);
+}
+
+static void
+start(const char *conf)
+{
+	start_on(conf, false);
+}
+
+static enum rc
+reload(const char *conf)
+{
+	struct conf *new = conf_from(conf);
+	struct peers peers;
+	enum rc rc = mux_peers(new, &peers);
+
+	if (rc == RC_OK)
+		mux_reload(mux, new, &peers);
+	conf_unref(new);
+	return rc;
+}
+
+/* A round, which waits a little if there is nothing to do. */
+static void
+serve(void)
+{
+	loop_round(loop, clock_mono() + 10);
+}
+
+/* How many rounds there were in that time (ms): each waits if it can. */
+static int
+serve_for(int ms)
+{
+	const int64_t until = clock_mono() + ms;
+	int rounds = 0;
+
+	for (; clock_mono() < until; rounds++)
+		loop_round(loop, until);
+	return rounds;
+}
+
+/* What was sent is read, as far as it will be. */
+static void
+settle(void)
+{
+	for (int i = 0; i < 20; i++)
+		loop_round(loop, 0);
+}
+
+/* The next request. */
+static struct exchange *
+next_of_any(void)
+{
+	struct exchange *x;
+
+	while (ntaken == 0)
+		serve();
+	x = taken[0];
+	memmove(taken, taken + 1, --ntaken * sizeof(taken[0]));
+	return x;
+}
+
 /* The next request, which must be the one with that query. */
 static struct exchange *
 next(const char *query)
 {
-	struct exchange *x = mux_next(mux);
+	struct exchange *x = next_of_any();
 
-	assert_non_null(x);
 	assert_string_equal(exchange_request(x)->query, query);
 	return x;
+}
+
+/* Until mux has told that. */
+static void
+serve_until(const char *want)
+{
+	while (strlen(told) < strlen(want))
+		serve();
+	assert_string_equal(told, want);
 }
 
 /* --- the web server's side --- */
 
 /* The connections of a test; the end of it closes those that are left. */
-static int dialled[LIMIT_CONNECTIONS + 100];
+static int dialled[CONNECTIONS + 100];
 static size_t ndialled;
 
 static int
@@ -139,8 +231,12 @@ dial_unlisted(void)
 static int
 dial(void)
 {
+	int fd = dial_unlisted();
+
 	assert_true(ndialled < COUNT(dialled));
-	return dialled[ndialled++] = dial_unlisted();
+	dialled[ndialled++] = fd;
+	loop_round(loop, 0); /* it waits in no backlog */
+	return fd;
 }
 
 static void
@@ -162,25 +258,54 @@ start_and_dial(const char *conf)
 	return dial();
 }
 
-static void
-stop(void)
+static int
+begin(UNUSED void **state)
 {
-	mux_close(mux, clock_mono() + 5000);
-	mux = NULL;
-	close(listener);
+	memset(told, 0, sizeof(told));
+	ntaken = 0;
+	answers_at_once = false;
+	answered = 0;
+	return loop_open(&loop);
 }
 
 static int
 finish(UNUSED void **state)
 {
+	const int64_t until = clock_mono() + 5000;
+
 	while (ndialled > 0)
 		close(dialled[--ndialled]);
-	if (mux != NULL)
-		stop();
+	while (ntaken > 0)
+		exchange_end(taken[--ntaken], 0, true);
+	if (mux != NULL) {
+		if (strchr(told, 'C') == NULL)
+			mux_close(mux, clock_mono());
+		while (strchr(told, 'C') == NULL && clock_mono() < until)
+			serve();
+		/* A test that has failed may have kept an exchange. */
+		if (strchr(told, 'C') == NULL)
+			return -1;
+		mux_free(mux);
+	}
+	mux = NULL;
+	close(listener);
+	while (helpers != NULL && helpers_tasks(helpers) > 0)
+		serve();
+	helpers_close(helpers);
+	helpers = NULL;
+	loop_close(loop);
 	return spool_setup(NULL, UINT64_MAX) == RC_OK ? 0 : -1;
 }
 
-AROUND_EACH(NULL, finish)
+AROUND_EACH(begin, finish)
+
+/* As if another test began. */
+static void
+again(void)
+{
+	assert_int_equal(finish(NULL), 0);
+	assert_int_equal(begin(NULL), 0);
+}
 
 static void
 add_record(struct buf *b, int type, int id, const void *content, size_t len)
@@ -264,10 +389,14 @@ put(int fd, const struct buf *b)
 	size_t pos = 0;
 
 	while (pos < b->len) {
-		ssize_t n = send(fd, b->data + pos, b->len - pos, MSG_NOSIGNAL);
+		ssize_t n = send(fd, b->data + pos, b->len - pos,
+		    MSG_NOSIGNAL | MSG_DONTWAIT);
 
-		assert_true(n > 0);
-		pos += (size_t)n;
+		assert_true(n > 0 || errno == EAGAIN);
+		if (n > 0)
+			pos += (size_t)n;
+		else
+			serve();
 	}
 }
 
@@ -303,13 +432,24 @@ struct reply {
 	unsigned app_status;
 };
 
+/* Like recv(2) of one that waits. */
+static ssize_t
+get_some(int fd, void *p, size_t len)
+{
+	ssize_t n;
+
+	while ((n = recv(fd, p, len, MSG_DONTWAIT)) == -1 && errno == EAGAIN)
+		serve();
+	return n;
+}
+
 static bool
 get(int fd, void *p, size_t len)
 {
 	size_t pos = 0;
 
 	while (pos < len) {
-		ssize_t n = recv(fd, (char *)p + pos, len - pos, 0);
+		ssize_t n = get_some(fd, (char *)p + pos, len - pos);
 
 		if (n <= 0)
 			return false;
@@ -375,7 +515,7 @@ expect_closed(int fd)
 {
 	char c;
 
-	assert_int_equal(recv(fd, &c, 1, 0), 0);
+	assert_int_equal(get_some(fd, &c, 1), 0);
 	hang_up(fd);
 }
 
@@ -416,7 +556,7 @@ post(int fd, bool keep, const char *query, const char *length, const char *body,
 	put_with(fd, &b, body, len);
 }
 
-/* Starts, and the first peer asks; returns the request as the worker has it. */
+/* Starts, and the first peer asks; returns the request as the owner has it. */
 static struct exchange *
 asked(const char *conf, int *fd, bool keep, const char *method)
 {
@@ -425,7 +565,7 @@ asked(const char *conf, int *fd, bool keep, const char *method)
 	return next("q");
 }
 
-/* A new connection asks; returns the request as the worker has it. */
+/* A new connection asks; returns the request as the owner has it. */
 static struct exchange *
 asked_by(int *fd, bool keep, const char *query)
 {
@@ -665,7 +805,7 @@ TEST(replies_not_read_stop_the_reading)
 {
 	static const unsigned char ask_type[8] = { 1, 77 };
 	struct buf b;
-	size_t asked = 0, pos = 0;
+	size_t asked = 0, pos = 0, quiet = 0;
 	unsigned char got[16];
 	ssize_t n;
 	int fd = start_and_dial("");
@@ -683,7 +823,8 @@ TEST(replies_not_read_stop_the_reading)
 			continue;
 		}
 		assert_int_equal(errno, EAGAIN);
-		if (poll(&pfd, 1, 200) == 0)
+		settle();
+		if (poll(&pfd, 1, 0) == 0 && ++quiet == 10)
 			break;
 	}
 	assert_true(asked > 0);
@@ -735,7 +876,7 @@ trickle(int fd, const struct buf *b, size_t from, size_t to, int pause)
 	for (; from < to; from++) {
 		if (send(fd, b->data + from, 1, MSG_NOSIGNAL) != 1)
 			return false;
-		(void)poll(NULL, 0, pause);
+		(void)serve_for(pause);
 	}
 	return true;
 }
@@ -783,7 +924,7 @@ TEST(trickling_parameters_are_dropped_after_io_timeout)
 		assert_true(clock_mono() - began >= 150);
 		buf_free(&b);
 		/* A byte that came after the last read makes it a reset. */
-		assert_true(recv(fd, &c, 1, 0) <= 0);
+		assert_true(get_some(fd, &c, 1) <= 0);
 		hang_up(fd);
 	}
 }
@@ -831,13 +972,12 @@ TEST(small_answer_arrives_in_one_piece)
 
 	answer_text(asked("", &fd, false, "GET"), "four");
 	/* header, content, padding, the two records of the end */
-	assert_int_equal(recv(fd, got, sizeof(got), 0),
+	assert_int_equal(get_some(fd, got, sizeof(got)),
 	    8 + (strlen(HEAD_200 "four") + 7) / 8 * 8 + FCGI_END_SIZE);
 	expect_closed(fd);
 }
 
-/* The peer does not read at first: the answer goes on without the worker, which
- * has the next request meanwhile. */
+/* The peer does not read at first: other requests are answered meanwhile. */
 TEST(slow_reader_gets_it_all)
 {
 	int slow = start_and_dial("");
@@ -857,17 +997,16 @@ TEST(peer_that_does_not_take_its_answer_is_dropped)
 	struct exchange *x =
 	    asked("[server]\nio_timeout = 100ms\n", &fd, true, "GET");
 
-	/* By now the thread sleeps, and knows of no deadline. */
-	(void)poll(NULL, 0, 50);
 	answer_bytes(x, sizeof(bytes));
 	/* Its end of the connection is closed while the buffer is full. */
 	struct pollfd pfd = { .fd = fd, .events = POLLRDHUP };
-	assert_int_equal(poll(&pfd, 1, 10000), 1);
+	while (poll(&pfd, 1, 0) == 0)
+		serve();
 	receive(fd, &r);
 	assert_false(r.ended);
 	assert_true(r.out.len < sizeof(bytes));
 	buf_free(&r.out);
-	assert_true(recv(fd, &c, 1, 0) <= 0);
+	assert_true(get_some(fd, &c, 1) <= 0);
 }
 
 TEST(peer_that_went_away_hurts_no_other)
@@ -900,27 +1039,322 @@ TEST(unread_input_does_not_destroy_the_answer)
 		put_all(fd, &b);
 		answer_text(x, "whole");
 		expect_last(fd, HEAD_200 "whole");
-		(void)finish(NULL);
+		again();
+	}
+}
+
+/* --- requests behind each other --- */
+
+/* Many come at once on one connection: each is given when the one before it is
+ * answered, and in one round after the other. */
+TEST(requests_sent_ahead_are_answered_one_by_one)
+{
+	enum { MANY = 300 };
+	char query[8];
+	struct buf all, b;
+
+	for (int at_once = 0; at_once < 2; at_once++) {
+		int fd = start_and_dial("");
+
+		answers_at_once = at_once == 1;
+		buf_init(&all, 1 << 20);
+		for (int i = 0; i < MANY; i++) {
+			snprintf(query, sizeof(query), "q%d", i);
+			open_request(&b, true, "GET", query, NULL);
+			add_record(&b, FCGI_STDIN, 1, "", 0);
+			assert_ok(buf_add(&all, b.data, b.len));
+			buf_free(&b);
+		}
+		put_all(fd, &all);
+		for (int i = 0; i < MANY; i++) {
+			snprintf(query, sizeof(query), "q%d", i);
+			if (at_once == 0) {
+				struct exchange *x = next(query);
+
+				assert_int_equal(ntaken, 0);
+				answer_text(x, query);
+			}
+			expect_bytes(fd, HEAD_200, query, strlen(query));
+		}
+		assert_int_equal(answered, at_once == 1 ? MANY : 0);
+		again();
+	}
+}
+
+/* Input and a hangup come while the request is with its owner: they wait, and
+ * keep the loop from its sleep once. */
+TEST(a_peer_that_does_not_wait_for_its_answer_costs_nothing)
+{
+	for (int hangs_up = 0; hangs_up < 2; hangs_up++) {
+		struct exchange *x;
+		int fd = start_and_dial("");
+
+		/* The second time it is watched already. */
+		round_trip(fd, true, "first");
+		ask(fd, true, "GET", "held");
+		x = next("held");
+		if (hangs_up)
+			hang_up(fd);
+		else
+			ask(fd, true, "GET", "next");
+		assert_true(serve_for(200) < 5);
+		assert_int_equal(ntaken, 0);
+		answer_text(x, "");
+		if (!hangs_up) {
+			expect(fd, HEAD_200);
+			answer_query(fd, "next");
+		}
+		round_trip_alone("others");
+		again();
 	}
 }
 
 /* --- streams --- */
 
-TEST(stream_to_a_peer_that_does_not_read)
-{
-	enum rc rc = RC_OK;
-	int64_t began;
-	int fd;
-	struct exchange *x =
-	    asked("[server]\nio_timeout = 100ms\n", &fd, true, "GET");
+static unsigned rooms;
+static size_t streamed;
 
-	began = clock_mono();
-	for (int i = 0; i < 8 && rc == RC_OK; i++)
-		rc = exchange_write(x, bytes, sizeof(bytes));
-	assert_int_equal(rc, RC_TIMEOUT);
-	assert_true(clock_mono() - began >= 100);
-	assert_int_equal(exchange_write(x, "x", 1), RC_CLOSED);
+/* Writes as much as there is room for, up to that many bytes. */
+static void
+stream(void *arg)
+{
+	struct exchange *x = arg;
+	enum rc rc = RC_OK;
+
+	rooms++;
+	while (rc == RC_OK && streamed < sizeof(bytes)) {
+		size_t n = 1 + streamed % EXCHANGE_PIECE;
+
+		if (n > sizeof(bytes) - streamed)
+			n = sizeof(bytes) - streamed;
+		rc = exchange_write(x, bytes + streamed, n);
+		streamed += n;
+	}
+	if (rc == RC_PENDING && streamed < sizeof(bytes))
+		exchange_on_room(x, stream, x);
+	else
+		exchange_end(x, 7, rc == RC_CLOSED);
+}
+
+TEST(a_stream_waits_for_its_peer_and_others_do_not)
+{
+	int fd;
+	struct exchange *x = asked("", &fd, true, "GET");
+	struct reply r;
+
+	rooms = 0;
+	streamed = 0;
+	stream(x);
+	assert_true(streamed < sizeof(bytes));
+	round_trip_alone("meanwhile");
+	receive(fd, &r);
+	assert_true(r.ended);
+	assert_int_equal(r.app_status, 7);
+	assert_int_equal(r.out.len, sizeof(bytes));
+	assert_memory_equal(r.out.data, bytes, sizeof(bytes));
+	assert_true(rooms > 1);
+	buf_free(&r.out);
+	round_trip(fd, true, "again");
+}
+
+/* Not the whole answer, and then the end of the connection. */
+static void
+expect_cut_off(int fd)
+{
+	struct reply r;
+
+	receive(fd, &r);
+	assert_false(r.ended);
+	buf_free(&r.out);
+}
+
+/* What ends the wait of a stream whose peer reads nothing. */
+TEST(a_stream_to_a_peer_that_takes_nothing_ends)
+{
+	enum { TIMEOUT, HANGUP, NO_TIME, CLOSED, ENDS };
+
+	for (int end = 0; end < ENDS; end++) {
+		const int64_t began = clock_mono();
+		int fd;
+		struct exchange *x = asked(
+		    end == TIMEOUT ? "[server]\nio_timeout = 200ms\n" : "", &fd,
+		    true, "GET");
+
+		rooms = 0;
+		streamed = 0;
+		stream(x);
+		settle();
+		assert_int_equal(rooms, 1);
+		if (end == HANGUP)
+			hang_up(fd);
+		if (end == NO_TIME) {
+			mux_stop_waiting(mux);
+			mux_stop_waiting(mux);
+		}
+		if (end == CLOSED)
+			mux_close(mux, clock_mono() + 100);
+		while (rooms == 1)
+			serve();
+		if (end == TIMEOUT)
+			assert_true(clock_mono() - began >= 200);
+		if (end == CLOSED) {
+			serve_until("RSC");
+		} else {
+			x = asked_by(&fd, true, "others");
+			streamed = 0;
+			stream(x);
+			/* The end of it is not waited for. */
+			settle();
+			assert_int_equal(streamed < sizeof(bytes), true);
+			if (end == NO_TIME)
+				expect_cut_off(fd);
+		}
+		again();
+	}
+}
+
+/* The rest of the last piece is sent by mux. */
+TEST(a_stream_may_end_with_a_piece_kept)
+{
+	struct reply r;
+	size_t n = 0;
+	int fd;
+	struct exchange *x = asked("", &fd, false, "GET");
+
+	while (exchange_write(x, bytes + n, EXCHANGE_PIECE) == RC_OK)
+		n += EXCHANGE_PIECE;
+	n += EXCHANGE_PIECE;
 	exchange_end(x, 0, false);
+	receive(fd, &r);
+	assert_true(r.ended);
+	assert_int_equal(r.out.len, n);
+	assert_memory_equal(r.out.data, bytes, n);
+	buf_free(&r.out);
+	expect_closed(fd);
+}
+
+TEST(a_broken_stream_is_cut_off)
+{
+	int fd;
+	struct exchange *x = asked("", &fd, true, "GET");
+
+	assert_ok(exchange_write(x, "part", 4));
+	exchange_end(x, 0, true);
+	expect_cut_off(fd);
+}
+
+/* --- bodies that a helper writes --- */
+
+static sem_t work;
+
+static void
+be_busy(UNUSED struct helpers_task *t)
+{
+	while (sem_wait(&work) == -1)
+		continue;
+}
+
+static void
+busy_done(UNUSED struct helpers_task *t)
+{
+}
+
+/* The only helper is busy until sem_post(). */
+static void
+keep_helper_busy(void)
+{
+	static struct helpers_task task = { .work = be_busy,
+		.done = busy_done };
+
+	if (helpers == NULL) {
+		assert_int_equal(sem_init(&work, 0, 0), 0);
+		assert_ok(helpers_open(&helpers, loop, "body", 1));
+	}
+	helpers_ask(helpers, &task);
+}
+
+/* While a piece waits for its turn, nothing more of that connection is read,
+ * and other connections are served. */
+TEST(large_bodies_wait_for_a_helper_and_others_do_not)
+{
+	const struct request *rq;
+	struct exchange *x;
+	size_t sent = 0;
+	struct buf b;
+	int fd;
+
+	assert_ok(spool_setup(NULL, sizeof(bytes)));
+	keep_helper_busy();
+	fd = start_and_dial("[server]\nio_timeout = 100ms\n");
+	open_request(&b, true, "POST", "large", NULL);
+	add_body(&b, bytes, sizeof(bytes));
+	add_record(&b, FCGI_STDIN, 1, "", 0);
+	for (int quiet = 0; quiet < 30;) {
+		ssize_t n = send(fd, b.data + sent, b.len - sent, MSG_DONTWAIT);
+
+		quiet = n > 0 ? 0 : quiet + 1;
+		sent += n > 0 ? (size_t)n : 0;
+		serve();
+	}
+	assert_true(sent < sizeof(bytes) / 2);
+	round_trip_alone("others");
+	sem_post(&work);
+	buf_consume(&b, sent);
+	put_all(fd, &b);
+	rq = exchange_request(x = next("large"));
+	assert_int_equal(rq->body_state, BODY_WHOLE);
+	assert_int_equal(rq->body_len, sizeof(bytes));
+	assert_memory_equal(rq->body, bytes, sizeof(bytes));
+	assert_true(rq->body_fd != -1);
+	/* The file is not freed yet, and takes no room any more. */
+	keep_helper_busy();
+	finish_request(x, fd);
+	assert_true(spool_has_room(sizeof(bytes)));
+	round_trip(fd, true, "again");
+	sem_post(&work);
+}
+
+/* While a helper has a piece, the peer goes away, or the body or mux ends. */
+TEST(a_piece_that_is_written_is_no_obstacle)
+{
+	enum { GONE, WHOLE, STOPPED, CLOSED, ENDS };
+	enum { SIZE = LIMIT_SPOOL_MEMORY + 20000 };
+
+	for (int end = 0; end < ENDS; end++) {
+		struct exchange *x;
+		int fd, small;
+
+		assert_ok(spool_setup(NULL, SIZE));
+		keep_helper_busy();
+		fd = start_and_dial("");
+		/* The rest fits into the socket. */
+		post(fd, true, "q", end == GONE ? "999999" : NULL, bytes, SIZE);
+		settle();
+		if (end == GONE)
+			hang_up(fd);
+		/* What is not written yet takes its room, too. */
+		small = dial();
+		post(small, false, "small", NULL, bytes, 10000);
+		x = next("small");
+		assert_int_equal(exchange_request(x)->body_state, BODY_NO_ROOM);
+		finish_request(x, small);
+		if (end == STOPPED)
+			mux_stop(mux, clock_mono() + 5000);
+		if (end == CLOSED)
+			mux_close(mux, clock_mono() + 5000);
+		settle();
+		assert_int_equal(ntaken, 0);
+		sem_post(&work);
+		if (end == CLOSED) {
+			serve_until("RSC");
+		} else {
+			x = next("q");
+			assert_int_equal(exchange_request(x)->body_state,
+			    end == GONE ? BODY_MISMATCH : BODY_WHOLE);
+			answer_text(x, "");
+		}
+		again();
+	}
 }
 
 /* --- which users may connect --- */
@@ -954,84 +1388,65 @@ TEST(peers_that_are_not_allowed_are_closed_at_once)
 	round_trip_alone("anyone");
 
 	bad = conf_from("[server]\nallow_peers = root no-such-user\n");
-	assert_int_equal(mux_open(&none, bad, listener), RC_INVALID);
+	assert_int_equal(mux_open(&none, owner(), bad, listener), RC_INVALID);
 	assert_null(none);
 	conf_unref(bad);
 }
 
 /* --- another configuration --- */
 
-#define RELOADS 500
-
-static atomic_bool reloaded;
-
-static void *
-reload_many(void *arg)
+TEST(a_request_keeps_the_configuration_that_it_began_with)
 {
-	static const char *const texts[] = {
-		"[server]\nworkers = 7\n[route /a]\nkey_max_length = 7\n",
-		"[server]\nworkers = 9\n[route /b]\nkey_max_length = 9\n",
-	};
+	struct exchange *x;
+	struct buf b;
+	int fd = start_and_dial("[server]\nworkers = 5\n");
 
-	for (int i = 0; i < RELOADS; i++)
-		if (reload(texts[i % 2]) != RC_OK)
-			abort();
-	atomic_store(&reloaded, true);
-	return arg;
+	open_request(&b, true, "POST", "begun", NULL);
+	put_all(fd, &b);
+	settle();
+	assert_ok(reload("[server]\nworkers = 7\n"));
+	buf_init(&b, 1 << 20);
+	put_with(fd, &b, "x", 1);
+	x = next("begun");
+	assert_ok(reload("[server]\nworkers = 9\n"));
+	assert_int_equal(exchange_conf(x)->workers, 5);
+	finish_request(x, fd);
+	ask(fd, true, "GET", "next");
+	x = next("next");
+	assert_int_equal(exchange_conf(x)->workers, 9);
+	finish_request(x, fd);
 }
 
-TEST(requests_see_whole_configurations_while_they_are_replaced)
+/* A shorter io_timeout counts at once. */
+TEST(a_reload_moves_the_deadlines)
 {
-	const struct conf *conf;
-	struct exchange *x;
-	pthread_t reloader;
-	int fd;
+	struct buf b;
+	int fd = start_and_dial("[server]\nio_timeout = 1h\n");
 
-	start("[server]\nworkers = 5\n[route /]\nkey_max_length = 5\n");
-	atomic_store(&reloaded, false);
-	assert_int_equal(pthread_create(&reloader, NULL, reload_many, NULL), 0);
-	while (!atomic_load(&reloaded)) {
-		fd = dial();
-		ask(fd, false, "GET", "q");
-		conf = exchange_conf(x = next("q"));
-		assert_int_equal(conf->nroutes, 1);
-		assert_int_equal(conf->workers, conf->routes[0].key_max_length);
-		exchange_end(x, 0, false);
-		hang_up(fd);
-	}
-	assert_int_equal(pthread_join(reloader, NULL), 0);
+	open_request(&b, true, "POST", "stalled", "10");
+	put_all(fd, &b);
+	settle();
+	assert_ok(reload("[server]\nio_timeout = 50ms\n"));
+	expect_closed(fd);
 }
 
 /* --- many connections --- */
 
 /* One more than may connect. */
-static int fds[LIMIT_CONNECTIONS + 1];
-
-static void
-need_descriptors(void)
-{
-	struct rlimit limit;
-
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	limit.rlim_cur = limit.rlim_max;
-	if (limit.rlim_max < 2 * LIMIT_CONNECTIONS + 100 ||
-	    setrlimit(RLIMIT_NOFILE, &limit) == -1)
-		skip(); /* the system allows no more */
-}
+static int fds[CONNECTIONS + 1];
 
 TEST(beyond_the_limit_the_longest_idle_makes_way)
 {
-	need_descriptors();
 	start("");
-	for (int i = 0; i < LIMIT_CONNECTIONS; i++)
+	for (int i = 0; i < CONNECTIONS; i++)
 		fds[i] = dial();
 	/* The first one becomes the last that was idle. */
 	round_trip(fds[0], true, "first");
-	fds[LIMIT_CONNECTIONS] = dial();
+	fds[CONNECTIONS] = dial();
 	expect_closed(fds[1]);
 	round_trip(fds[0], true, "first");
 	round_trip(fds[2], true, "third");
-	round_trip(fds[LIMIT_CONNECTIONS], true, "last");
+	round_trip(fds[CONNECTIONS], true, "last");
 }
 
 /* They have io_timeout, and the others need not wait for that. */
@@ -1041,10 +1456,9 @@ TEST(slow_peers_beyond_the_limit_keep_no_others_out)
 	int busy;
 	struct exchange *x;
 
-	need_descriptors();
 	start("[server]\nio_timeout = 1h\n");
 	x = asked_by(&busy, false, "busy");
-	for (int i = 1; i < LIMIT_CONNECTIONS; i++) {
+	for (int i = 1; i < CONNECTIONS; i++) {
 		fds[i] = dial();
 		assert_int_equal(send(fds[i], "\1", 1, MSG_NOSIGNAL), 1);
 	}
@@ -1053,48 +1467,37 @@ TEST(slow_peers_beyond_the_limit_keep_no_others_out)
 		round_trip_alone("others");
 	assert_true(clock_mono() - began < 20000);
 	expect_closed(fds[1]); /* the oldest of them */
-	for (int i = 2; i < LIMIT_CONNECTIONS; i++)
+	for (int i = 2; i < CONNECTIONS; i++)
 		hang_up(fds[i]);
 	answer_text(x, "");
 	expect_last(busy, HEAD_200);
-}
-
-static sem_t enough;
-
-/* Sends a byte of each body now and then, until it is enough. */
-static void *
-trickle_all(UNUSED void *arg)
-{
-	static const unsigned char byte[9] = { 1, FCGI_STDIN, 0, 1, 0, 1, 0, 0,
-		'x' };
-
-	while (!clock_wait_mono(&enough, clock_mono() + 50))
-		for (int i = 0; i < LIMIT_CONNECTIONS; i++)
-			(void)!send(fds[i], byte, sizeof(byte),
-			    MSG_NOSIGNAL | MSG_DONTWAIT);
-	return NULL;
 }
 
 /* A byte now and then keeps a connection alive for ever; its place goes to
  * others all the same. */
 TEST(trickled_bodies_beyond_the_limit_keep_no_others_out)
 {
-	pthread_t trickler;
+	static const unsigned char byte[9] = { 1, FCGI_STDIN, 0, 1, 0, 1, 0, 0,
+		'x' };
 	struct buf b;
+	int fd;
 
-	need_descriptors();
 	start("[server]\nio_timeout = 2s\n");
 	open_request(&b, false, "POST", "slow", NULL);
-	for (int i = 0; i < LIMIT_CONNECTIONS; i++) {
+	for (int i = 0; i < CONNECTIONS; i++) {
 		fds[i] = dial();
 		put(fds[i], &b);
 	}
 	buf_free(&b);
-	assert_int_equal(sem_init(&enough, 0, 0), 0);
-	assert_int_equal(pthread_create(&trickler, NULL, trickle_all, NULL), 0);
-	round_trip_alone("others");
-	sem_post(&enough);
-	assert_int_equal(pthread_join(trickler, NULL), 0);
+	fd = dial();
+	ask(fd, false, "GET", "others");
+	while (ntaken == 0) {
+		for (int i = 0; i < CONNECTIONS; i++)
+			(void)!send(fds[i], byte, sizeof(byte),
+			    MSG_NOSIGNAL | MSG_DONTWAIT);
+		(void)serve_for(50);
+	}
+	answer_query(fd, "others");
 }
 
 /* No connection is idle and no descriptor is left: new connections wait.  mux
@@ -1102,7 +1505,6 @@ TEST(trickled_bodies_beyond_the_limit_keep_no_others_out)
 TEST(without_descriptors_it_waits)
 {
 	struct rlimit limit;
-	struct timespec before, after;
 	struct exchange *x;
 	int busy, fd;
 
@@ -1112,12 +1514,8 @@ TEST(without_descriptors_it_waits)
 	assert_int_equal(
 	    connect(fd, (struct sockaddr *)&address, address_len), 0);
 	ask(fd, false, "GET", "waits");
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
-	(void)poll(NULL, 0, 300);
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-	assert_true((after.tv_sec - before.tv_sec) * 1000 +
-		(after.tv_nsec - before.tv_nsec) / 1000000 <
-	    150);
+	assert_true(serve_for(300) < 15);
+	assert_int_equal(ntaken, 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	answer_text(next("waits"), "");
 	expect_last(fd, HEAD_200);
@@ -1138,7 +1536,7 @@ TEST(without_descriptors_the_idle_make_way)
 	assert_int_equal(
 	    connect(fd, (struct sockaddr *)&address, address_len), 0);
 	/* accepted, and idle itself: it stays, because no other one comes */
-	(void)poll(NULL, 0, 50);
+	settle();
 	round_trip(fd, false, "new");
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	expect_closed(fd);
@@ -1157,14 +1555,14 @@ TEST(without_descriptors_no_request_makes_way)
 	round_trip(arrived, true, "kept");
 	x = asked_by(&busy, true, "busy");
 	fd = last_descriptor(&limit);
-	/* This thread leads: nothing is read before the next next(). */
+	/* No round is made before the next next(). */
 	ask(arrived, true, "GET", "arrived");
 	assert_int_equal(
 	    connect(fd, (struct sockaddr *)&address, address_len), 0);
 	ask(fd, false, "GET", "waits");
 	answer_text(x, "");
 	for (int i = 0; i < 2; i++) {
-		x = mux_next(mux);
+		x = next_of_any();
 		seen +=
 		    strcmp(exchange_request(x)->query, "waits") == 0 ? 1 : 2;
 		answer_text(x, "");
@@ -1181,13 +1579,14 @@ TEST(without_descriptors_no_request_makes_way)
 
 TEST(stop_drops_what_has_not_arrived_and_delivers_the_rest)
 {
-	int idle, half, queued[3], held, late;
+	int idle, half, fresh, queued[3], held, late;
 	struct exchange *x;
 	struct buf b;
 
 	start("");
 	idle = dial();
 	round_trip(idle, true, "idle");
+	fresh = dial();
 	half = dial();
 	open_request(&b, true, "POST", "half", "10");
 	put_all(half, &b);
@@ -1196,140 +1595,101 @@ TEST(stop_drops_what_has_not_arrived_and_delivers_the_rest)
 		queued[i] = dial();
 		ask(queued[i], true, "GET", "queued");
 	}
-	/* The last of them has arrived when it can be taken. */
 	late = dial();
 	ask(late, true, "GET", "late");
-	for (int i = 0; i < 3; i++)
-		answer_text(next("queued"), "");
-	struct exchange *last = next("late");
 
 	mux_stop(mux, clock_mono() + 200);
-	assert_true(recv(half, (char[1]){ 0 }, 1, 0) <= 0);
-	hang_up(half);
 	expect_closed(idle);
+	ask(fresh, true, "GET", "fresh");
+	for (int i = 0; i < 3; i++)
+		answer_text(next("queued"), "");
+	answer_text(next("late"), "");
+	answer_text(next("fresh"), "");
+	assert_string_equal(told, "R");
+	serve_until("RS");
+	assert_true(get_some(half, (char[1]){ 0 }, 1) <= 0);
+	hang_up(half);
 	for (int i = 0; i < 3; i++)
 		expect_last(queued[i], HEAD_200);
-	answer_text(last, "");
+	expect_last(fresh, HEAD_200);
+	mux_close(mux, clock_mono() + 5000);
+	settle();
+	assert_string_equal(told, "RS");
 	answer_text(x, "");
-	assert_null(mux_next(mux));
-	assert_null(mux_next(mux));
+	serve_until("RSC");
 	expect(held, HEAD_200);
 	expect_closed(held); /* though it was to be kept */
 	expect_last(late, HEAD_200);
 }
 
-TEST(stop_delivers_the_queue)
+/* take_waiting: the connections in the backlog are accepted, or left to the
+ * others that listen. */
+TEST(refusing_takes_the_waiting_if_it_has_to)
 {
-	int fd[4], other;
-	struct buf b;
-	unsigned char got[8];
+	for (int takes = 0; takes < 2; takes++) {
+		int fd[5];
 
-	start("");
-	for (int i = 0; i < 4; i++) {
-		fd[i] = dial();
-		ask(fd[i], false, "GET", "queued");
+		start("");
+		for (size_t i = 0; i < COUNT(fd); i++) {
+			fd[i] = dialled[ndialled++] = dial_unlisted();
+			ask(fd[i], true, "GET", "waiting");
+		}
+		mux_refuse(mux, takes == 1);
+		serve_until("R");
+		assert_int_equal(accept(listener, NULL, NULL) == -1, takes);
+		for (size_t i = 0; i < COUNT(fd) && takes; i++)
+			answer_query(fd[i], "waiting");
+		assert_int_equal(ntaken, 0);
+		again();
 	}
-	/* Its reply says that all before it were read. */
-	other = dial();
-	buf_init(&b, 64);
-	add_record(&b, FCGI_GET_VALUES, 0, "", 0);
-	put_all(other, &b);
-	assert_true(get(other, got, 8));
-	mux_stop(mux, clock_mono() + 200);
-	for (int i = 0; i < 4; i++)
-		answer_text(next("queued"), "");
-	assert_null(mux_next(mux));
-	for (int i = 0; i < 4; i++)
-		expect_last(fd[i], HEAD_200);
-	expect_closed(other);
-}
-
-static void *
-receive_in_thread(void *fd)
-{
-	expect_bytes(*(int *)fd, BARE_HEAD, bytes, sizeof(bytes));
-	return NULL;
 }
 
 TEST(close_sends_what_is_left)
 {
-	pthread_t reader;
 	int fd;
 
 	answer_bytes(asked("", &fd, true, "GET"), sizeof(bytes));
-	assert_int_equal(
-	    pthread_create(&reader, NULL, receive_in_thread, &fd), 0);
-	stop();
-	pthread_join(reader, NULL);
+	mux_close(mux, clock_mono() + 5000);
+	expect_bytes(fd, BARE_HEAD, bytes, sizeof(bytes));
 	expect_closed(fd);
+	serve_until("RSC");
+}
+
+TEST(close_sends_no_longer_than_it_may)
+{
+	const int64_t began = clock_mono();
+	int fd;
+
+	answer_bytes(asked("", &fd, true, "GET"), sizeof(bytes));
+	mux_close(mux, began + 100);
+	serve_until("RSC");
+	assert_true(clock_mono() >= began + 100);
+	expect_cut_off(fd);
 }
 
 /* --- many at once --- */
 
-static void *
-answer_all(void *arg)
+TEST(many_peers_kept_and_not)
 {
-	struct exchange *x;
-
-	(void)arg;
-	while ((x = mux_next(mux)) != NULL) {
-		if (strcmp(exchange_request(x)->query, "stream") == 0) {
-			(void)exchange_write(x, HEAD_200, strlen(HEAD_200));
-			(void)exchange_write(x, "stream", 6);
-			exchange_end(x, 0, false);
-		} else {
-			answer_text(x, exchange_request(x)->query);
-		}
-	}
-	return NULL;
-}
-
-static void *
-ask_many(void *arg)
-{
-	bool keep = arg != NULL;
-	int fd = -1;
-	struct reply r;
-
-	for (int i = 0; i < 200; i++) {
-		const char *query = i % 3 == 0 ? "stream" : "answer";
-
-		if (fd == -1)
-			fd = dial_unlisted();
-		ask(fd, keep, "GET", query);
-		receive(fd, &r);
-		if (!r.ended ||
-		    strcmp(r.out.data + strlen(HEAD_200), query) != 0)
-			abort();
-		buf_free(&r.out);
-		if (!keep) {
-			close(fd);
-			fd = -1;
-		}
-	}
-	if (fd != -1)
-		close(fd);
-	return NULL;
-}
-
-TEST(many_peers_and_many_workers)
-{
-	pthread_t workers[4], peers[8];
-	static char keep;
+	enum { PEERS = 20, TIMES = 100 };
+	int fd[PEERS];
 
 	start("");
-	for (int i = 0; i < 4; i++)
-		assert_int_equal(
-		    pthread_create(&workers[i], NULL, answer_all, NULL), 0);
-	for (int i = 0; i < 8; i++)
-		assert_int_equal(pthread_create(&peers[i], NULL, ask_many,
-				     i % 2 ? &keep : NULL),
-		    0);
-	for (int i = 0; i < 8; i++)
-		pthread_join(peers[i], NULL);
-	mux_stop(mux, clock_mono() + 200);
-	for (int i = 0; i < 4; i++)
-		pthread_join(workers[i], NULL);
+	answers_at_once = true;
+	for (int i = 0; i < PEERS; i++)
+		fd[i] = dial();
+	for (int n = 0; n < TIMES; n++) {
+		for (int i = 0; i < PEERS; i++)
+			ask(fd[i], i % 2 == 0, "GET", "q");
+		for (int i = 0; i < PEERS; i++) {
+			expect(fd[i], HEAD_200 "q");
+			if (i % 2 == 0)
+				continue;
+			expect_closed(fd[i]);
+			fd[i] = dial();
+		}
+	}
+	assert_int_equal(answered, PEERS * TIMES);
 }
 
 static int

@@ -1,11 +1,8 @@
 /*
  * rate: a burst, the refill, names apart from each other, a limit that
- * changes, more names than there is room for, and threads.
+ * changes, and more names than there is room for.
  */
 #include "config.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
 
 #include "cases.h"
 
@@ -106,29 +103,6 @@ TEST(many_callers_forget_the_oldest_only)
 		forgotten += rate_take(rate, caller[i], 1, T + 200) == 0;
 	/* 4096 places in sets of 8 for the last 1000 */
 	assert_in_range(forgotten, 0, 20);
-}
-
-static atomic_int taken;
-
-static void *
-taker(void *arg)
-{
-	for (int i = 0; i < 1000; i++)
-		if (rate_take(arg, 'a', 500, T) == 0)
-			atomic_fetch_add(&taken, 1);
-	return NULL;
-}
-
-TEST(threads_share_a_bucket)
-{
-	pthread_t threads[4];
-
-	for (int i = 0; i < 4; i++)
-		assert_int_equal(
-		    pthread_create(&threads[i], NULL, taker, rate), 0);
-	for (int i = 0; i < 4; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	assert_int_equal(atomic_load(&taken), 500);
 }
 
 static int

@@ -11,7 +11,7 @@
 
 #include "cases.h"
 
-#include "run.h"
+#include "run_wait.h"
 #include "user.h"
 #include "spool.h"
 
@@ -67,7 +67,7 @@ handler_is(const char *path, const char *first, const char *second)
 static struct run *
 start(void)
 {
-	struct run *run = run_start(&spec, &facts);
+	struct run *run = run_wait_begin(run_start(&spec, &facts), &facts);
 
 	assert_non_null(run);
 	return run;
@@ -78,13 +78,13 @@ static void
 capture(void)
 {
 	struct spool *spool = spool_new();
-	struct run *run = run_start(&spec, &facts);
+	struct run *run = run_wait_begin(run_start(&spec, &facts), &facts);
 	const void *bytes;
 	enum rc rc;
 
 	(void)free_output(NULL);
 	if (run != NULL) {
-		run_capture(run, spool, &facts);
+		run_wait_capture(run, spool, &facts);
 		out_len = (size_t)spool_length(spool);
 		bytes = spool_bytes(spool, &rc);
 		out = calloc(1, out_len + 1);
@@ -215,7 +215,7 @@ ends_late(const char *script, uint64_t max_output, enum run_end end)
 	run = start();
 	assert_int_equal(
 	    waitid(P_PID, (id_t)run_pid(run), &info, WEXITED | WNOWAIT), 0);
-	run_capture(run, spool, &facts);
+	run_wait_capture(run, spool, &facts);
 	assert_int_equal(facts.end, end);
 	spool_free(spool);
 }
@@ -245,7 +245,7 @@ TEST(discarded_output_does_not_block_it)
 	spec.streaming = true;
 	run = start();
 	run_discard(run);
-	run_finish(run, &facts);
+	run_wait_finish(run, &facts);
 	assert_int_equal(facts.end, RUN_EXITED);
 	assert_int_equal(facts.exit_status, 7);
 }
@@ -258,7 +258,7 @@ TEST(full_disk_ends_it)
 	assert_ok(spool_setup("/nonexistent-folder", UINT64_MAX));
 	handler_is("/bin/sh", "-c", "head -c 1000000 /dev/zero; sleep 1002");
 	run = start();
-	run_capture(run, spool, &facts);
+	run_wait_capture(run, spool, &facts);
 	assert_int_equal(facts.end, RUN_CAPTURE_FAILED);
 	assert_ok(spool_setup("/tmp", UINT64_MAX));
 	spool_free(spool);
@@ -306,10 +306,10 @@ TEST(drain_ends_it_and_starts_no_more)
 	handler_is("/bin/sleep", "1004", NULL);
 	run = start();
 	run_drain();
-	run_finish(run, &facts);
+	run_wait_finish(run, &facts);
 	assert_int_equal(facts.end, RUN_DRAINED);
 
-	assert_null(run_start(&spec, &facts));
+	assert_null(run_wait_begin(run_start(&spec, &facts), &facts));
 	assert_int_equal(facts.end, RUN_NOT_STARTED);
 }
 

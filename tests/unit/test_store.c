@@ -108,32 +108,6 @@ STORE_TEST(a_retry_gets_what_the_state_says)
 	}
 }
 
-STORE_TEST(an_unseen_key_is_taken_only_if_it_is_new)
-{
-	struct store_lease lease;
-	enum decision d;
-
-	/* The fingerprint's spec and numbers for keys must be known. */
-	reserve("first");
-	d = reserve_unseen("new", &lease);
-	if (is_postgresql()) {
-		assert_int_equal(d, DECIDE_RUN);
-		assert_int_equal(lease.attempt, 1);
-		assert_int_equal(state_of("new"), RECORD_IN_PROGRESS);
-	} else {
-		assert_int_equal(d, DECIDE_BUSY);
-		reserve("new");
-	}
-	assert_int_equal(reserve_unseen("new", &lease), DECIDE_BUSY);
-	lease = put("released", RECORD_FAILED_RETRYABLE);
-	assert_int_equal(reserve_unseen("released", &lease), DECIDE_BUSY);
-	assert_int_equal(state_of("released"), RECORD_FAILED_RETRYABLE);
-	lease = put("completed", RECORD_COMPLETED);
-	assert_int_equal(reserve_unseen("completed", &lease), DECIDE_BUSY);
-	assert_int_equal(state_of("completed"), RECORD_COMPLETED);
-	assert_int_equal(count_of(KEYS), 4);
-}
-
 STORE_TEST(another_fingerprint_spec_is_not_compared_here)
 {
 	struct store_lease lease = reserve("k"), unused;
@@ -452,61 +426,6 @@ STORE_TEST(wall_time_of_a_store_time)
 	const int64_t wall = store_wall(store, store_now(store) + HOUR) - HOUR;
 
 	assert_in_range(wall, before - 50, clock_wall() + 50);
-}
-
-/* --- waiting ------------------------------------------------------------ */
-
-static void *
-settle_soon(void *arg)
-{
-	struct store_lease *lease = arg;
-	struct store_outcome *s = outcome(RECORD_COMPLETED);
-	struct store_finished done;
-
-	(void)store_finish(store, lease, HOUR, &s, &done);
-	store_outcome_free(s);
-	return NULL;
-}
-
-STORE_TEST(waiting_ends_with_a_settlement)
-{
-	struct store_lease lease = reserve("k");
-	uint64_t generation = 0, seen;
-	int64_t until = clock_mono() + 30000;
-	pthread_t thread;
-	int looks = 0;
-
-	/* the first call only learns where it stands */
-	assert_true(store_wait(store, &generation, until));
-	seen = generation;
-	thread = start_thread(settle_soon, &lease);
-	while (generation == seen) {
-		assert_true(store_wait(store, &generation, until));
-		looks++;
-	}
-	assert_true(looks < 200);
-	assert_int_equal(state_of("k"), RECORD_COMPLETED);
-	pthread_join(thread, NULL);
-}
-
-STORE_TEST(waiting_ends_in_time)
-{
-	const int64_t begin = clock_mono(), end = begin + 1000;
-	int64_t at = begin, now, shortest = 1000;
-	uint64_t generation = 0;
-	int looks = 0;
-
-	/* the first call only learns where it stands, and the last is cut */
-	while (store_wait(store, &generation, end)) {
-		now = clock_mono();
-		if (looks++ > 0 && now < end && now - at < shortest)
-			shortest = now - at;
-		at = now;
-	}
-	assert_true(clock_mono() >= end);
-	/* meanwhile the caller could look for other processes' settlements */
-	assert_true(shortest < 125);
-	assert_true(looks < 20);
 }
 
 /* --- operators ---------------------------------------------------------- */

@@ -21,11 +21,12 @@ static bool
 becomes(const char *key, enum record_state wanted)
 {
 	int64_t until = clock_mono() + 10000;
-	uint64_t generation = 0;
 
-	while (state_of(key) != wanted)
-		if (!store_wait(store, &generation, until))
+	while (state_of(key) != wanted) {
+		if (clock_mono() >= until)
 			return false;
+		rest(10);
+	}
 	return true;
 }
 
@@ -37,18 +38,6 @@ await_health(void)
 	char why[200];
 
 	AWAIT(store_health(store, why, sizeof(why)));
-}
-
-/* That nothing is settled for a while: what is queued stays queued. */
-static void
-nothing_settles(void)
-{
-	uint64_t before = 0, generation;
-
-	store_wait(store, &before, clock_mono() + 1000);
-	generation = before;
-	store_wait(store, &generation, clock_mono() + 100);
-	assert_int_equal(generation, before);
 }
 
 /* --- other processes ---------------------------------------------------- */
@@ -164,7 +153,7 @@ STORE_TEST(a_settlement_does_not_give_up)
 		assert_int_equal(finish(&lease, s), RC_PENDING);
 		assert_in_range(
 		    clock_mono() - begun, PATIENCE, 2 * PATIENCE - 100);
-		nothing_settles();
+		rest(100);
 		assert_int_equal(state_of(keys[i]), RECORD_IN_PROGRESS);
 		raw_run(other, "ROLLBACK");
 		assert_true(becomes(keys[i], RECORD_COMPLETED));

@@ -117,12 +117,10 @@ STORE_TEST(a_symbolic_link_to_the_file_itself_is_not_in_place)
 /* A look that trusts the folder's time sees a change all the same. */
 STORE_TEST(a_change_after_a_long_rest_is_noticed)
 {
-	uint64_t generation = 0;
-
 	reserve("k");
 	while (atomic_load(&store->guard.quiet) == 0) {
 		assert_ok(look_for("k"));
-		(void)store_wait(store, &generation, clock_mono() + 100);
+		rest(100);
 	}
 	assert_int_equal(rename(file, beside("-aside")), 0);
 	assert_int_equal(look_for("k"), RC_REPLACED);
@@ -133,13 +131,12 @@ STORE_TEST(a_change_after_a_long_rest_is_noticed)
 STORE_TEST(an_outcome_is_not_recorded_in_a_file_that_was_renamed)
 {
 	struct store_lease lease = reserve("k");
-	uint64_t generation = 0;
 
 	assert_int_equal(rename(file, beside("-aside")), 0);
 	assert_int_equal(finish(&lease, outcome(RECORD_COMPLETED)), RC_PENDING);
 	assert_int_equal(rename(beside("-aside"), file), 0);
 	while (look_for("k") != RC_OK || state_of("k") != RECORD_COMPLETED)
-		(void)store_wait(store, &generation, clock_mono() + 100);
+		rest(10);
 }
 
 /* Each of them takes the newest key, and the number of a new key is higher. */

@@ -192,40 +192,6 @@ CASE(suspected_meanwhile_the_key_is_released_too)
 	reserve_is_cut("answer-commit", RECORD_IN_PROGRESS, true, 2);
 }
 
-CASE(reserved_unseen_although_the_answer_is_lost)
-{
-	struct store_lease lease;
-
-	(void)control("net cut_at answer-commit");
-	assert_int_equal(reserve_unseen("k", &lease), DECIDE_RUN);
-	assert_int_equal(lease.attempt, 1);
-	settle(&lease, RECORD_COMPLETED);
-	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
-}
-
-/* The record must be read, and then the key is reserved. */
-CASE(not_reserved_unseen_if_the_commit_is_lost)
-{
-	struct store_lease lease;
-
-	(void)control("net cut_at commit");
-	assert_int_equal(reserve_unseen("k", &lease), DECIDE_BUSY);
-	await_state("k", RECORD_NONE);
-	runs_again(1);
-}
-
-/* The row in the way stays, and its lease. */
-CASE(not_reserved_unseen_if_another_request_was_faster)
-{
-	struct store_lease lease, unused;
-
-	lease = reserve("k");
-	(void)control("net cut_at answer-commit");
-	assert_int_equal(reserve_unseen("k", &unused), DECIDE_BUSY);
-	settle(&lease, RECORD_COMPLETED);
-	assert_int_equal(decision_for("k"), DECIDE_REPLAY);
-}
-
 /* A group took the place, its results were lost, and the next connection is one
  * by which nothing may begin. */
 static void

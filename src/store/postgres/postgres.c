@@ -12,6 +12,7 @@
 #include "log.h"
 #include "metrics.h"
 #include "postgres_impl.h"
+#include "store_admit.h"
 #include "store_module.h"
 
 const struct store_ops postgres_ops = {
@@ -20,6 +21,7 @@ const struct store_ops postgres_ops = {
 #undef X
 	    .close = postgres_close,
 	.outcome_size = sizeof(struct postgres_outcome),
+	.admission_size = sizeof(struct store_admission),
 };
 
 /* The URI, and what of this host a daemon needs. */

@@ -15,11 +15,6 @@
 /* How often a transaction is run, because another one was faster. */
 #define TRIES 8
 
-/* If that many keys in a row were not there, the next one is expected not to
- * be there either: asking first would cost a round trip.  A client that tries
- * again ends that. */
-#define EXPECTED 8
-
 /* Bytes of a stored request that may share a transaction. */
 #define SHARED_REQUEST 16384
 
@@ -216,8 +211,6 @@ admit_share(struct postgres_admit *x)
 	rc = postgres_share(x->store, TXN_WRITE, &op, &how);
 	p->shared = false;
 	p->before = 0;
-	if (how == TXN_SHARED_DONE && rc == RC_LOST)
-		atomic_store(&x->store->absent, 0);
 	if (how == TXN_SHARED_UNREAD && x->rc == RC_OK && p->changed) {
 		p->unsure = true;
 		rows_lease(&p->taken, &x->unread);
@@ -228,22 +221,6 @@ admit_share(struct postgres_admit *x)
 
 /* --- both ----------------------------------------------------------------- */
 
-bool
-postgres_expects_new(const struct store *s)
-{
-	return atomic_load(&s->absent) >= EXPECTED;
-}
-
-/* The caller must read the record first. */
-static enum rc
-admit_not_unseen(struct store_admit *p)
-{
-	record_free(&p->found);
-	memset(&p->found, 0, sizeof(p->found));
-	p->decision = DECIDE_BUSY;
-	return RC_EXISTS;
-}
-
 static enum rc
 admit_try(struct postgres_admit *x)
 {
@@ -252,8 +229,6 @@ admit_try(struct postgres_admit *x)
 
 	if (rc == RC_OK)
 		return rc;
-	if (rc == RC_LOST && p->what->unseen && !p->unsure)
-		return admit_not_unseen(p);
 	for (int i = 0; rc == RC_LOST && i < TRIES; i++)
 		rc = postgres_write(x->store, admit_run, x);
 	if (rc == RC_OK && p->is_new)
@@ -261,8 +236,6 @@ admit_try(struct postgres_admit *x)
 		    x->store, p->owner, p->what->fingerprint_spec, p->spec);
 	if (rc == RC_LOST)
 		rc = RC_BUSY;
-	if (rc == RC_EXISTS && p->what->unseen && p->decision != DECIDE_RUN)
-		return admit_not_unseen(p);
 	return rc;
 }
 
@@ -282,7 +255,7 @@ postgres_admit_do(struct store *s, struct store_admit *p)
 
 	rc = postgres_may_begin(s, p->what->identity.path);
 	if (rc != RC_OK)
-		return p->what->unseen ? RC_OK : rc;
+		return rc;
 	FAULT(OP_ASKED);
 	if ((rc = admit_begin(&x, s, p)) == RC_OK)
 		rc = admit_try(&x);

@@ -96,7 +96,6 @@ struct store {
 	atomic_bool renewing;    /* see postgres_loss_look() */
 	_Atomic int64_t held_at; /* once_meta.held_at while time stands still */
 	_Atomic int64_t bytes;   /* of the tables, as of the last sweep */
-	atomic_uint absent;      /* keys in a row that were not there */
 
 	struct lock lock;                    /* guards what follows */
 	struct postgres_confirmed confirmed; /* by the last beat */
@@ -127,7 +126,6 @@ struct store {
 /*
  * Runs a transaction of the kind TXN_WRITE, TXN_READ or TXN_LOOK, see
  * txn_run(), and counts its failure.  How a write ended is noted for health.
- * The leader is handed on first.
  */
 enum rc postgres_write(struct store *s, txn_body *body, void *arg);
 enum rc postgres_read(struct store *s, txn_body *body, void *arg);

@@ -159,7 +159,6 @@ postgres_outcome_try(struct store *s, struct postgres_outcome *o)
 		o->change.unsure = true;
 	if (rc != RC_OK)
 		return rc;
-	store_news_ended(&s->base.news);
 	if (o->change.outcome.requeue >= 0 || s->base.shared ||
 	    (o->did & TX_WORK) != 0)
 		store_news_made(&s->base.news);

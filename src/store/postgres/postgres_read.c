@@ -250,10 +250,6 @@ postgres_lookup(struct store *s, const struct store_identity *identity,
 	/* Without a lookup no key is reserved. */
 	if (rc != RC_OK && rc != RC_NOTFOUND)
 		postgres_admit_result(s, rc);
-	if (rc == RC_NOTFOUND)
-		(void)atomic_fetch_add(&s->absent, 1);
-	else
-		atomic_store(&s->absent, 0);
 	return rc;
 }
 
@@ -350,6 +346,12 @@ standby_may_lack(struct store *s, const struct record *r)
 	return lacks;
 }
 
+bool
+postgres_is_durable(struct store *s, const struct record *record)
+{
+	return !record->unconfirmed && !standby_may_lack(s, record);
+}
+
 /* A COMMIT of this process's own makes durable what was seen before it, if the
  * row is still there that the record was read from.  After a promotion it may
  * not be: the COMMIT is that of a server that has the row. */
@@ -358,7 +360,7 @@ postgres_make_durable(struct store *s, const struct record *r)
 {
 	enum rc rc;
 
-	if (!r->unconfirmed && !standby_may_lack(s, r))
+	if (postgres_is_durable(s, r))
 		return RC_OK;
 	rc = postgres_ask(s, postgres_touch, PG_QUERY_STILL, "iud?", "-", r->id,
 	    r->downstream, r->attempt, r->state == RECORD_COMPLETED);

@@ -328,8 +328,6 @@ postgres_tx(struct store *store, unsigned how, tx_body *body, void *arg)
 	if (s.begins && (rc = postgres_may_begin(store, NULL)) != RC_OK)
 		return rc;
 	rc = postgres_write(store, run_writer, &s);
-	if (rc == RC_OK && (s.did & TX_ENDED) != 0)
-		store_news_ended(&store->base.news);
 	if (rc == RC_OK && (s.did & TX_WORK) != 0)
 		store_news_made(&store->base.news);
 	return rc;

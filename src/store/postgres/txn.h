@@ -1,8 +1,8 @@
 /*
  * Transactions that are done once, over connections that may be lost.
  *
- * A pool has at most a connection for each thread that works.  Each connection
- * is a slot of the pool, with a row (owner, slot, seq) in once_session.  A
+ * A pool has some connections, and threads wait for one.  Each connection is a
+ * slot of the pool, with a row (owner, slot, seq) in once_session.  A
  * transaction that writes increments seq.  If a connection is lost in COMMIT,
  * the pool connects again, moves seq to a number that no transaction has, and
  * reads it.  That waits for the end of the old transaction.  Either seq was the

@@ -11,7 +11,6 @@
 
 #include "backoff.h"
 #include "clock.h"
-#include "leader.h"
 #include "pg_impl.h"
 #include "txn_impl.h"
 #include "uuid.h"
@@ -299,7 +298,6 @@ txn_run(struct txn_pool *pool, enum txn_kind kind, txn_body *body, void *arg)
 	assert(kind != TXN_WRITE || pool->owner != 0);
 	if (pool->went_back)
 		return RC_WENT_BACK;
-	leader_yield();
 	rc = txn_slot_take(pool, call.until, &s);
 	if (rc != RC_OK)
 		return rc;
@@ -316,7 +314,6 @@ txn_apart(struct txn_pool *pool, txn_body *body, void *arg)
 	struct pg *pg;
 	enum rc rc;
 
-	leader_yield();
 	rc = pg_open(
 	    &pg, pool->target, clock_mono() + pool->busy_timeout + TXN_GRACE);
 	if (rc == RC_OK && pool->schema[0] != '\0')

@@ -15,7 +15,6 @@
 
 #include "clock.h"
 #include "fault.h"
-#include "leader.h"
 #include "txn_impl.h"
 
 /* Operations of a group. */
@@ -325,7 +324,6 @@ txn_share(struct txn_pool *pool, enum txn_kind kind, struct txn_op *op,
 	*how = TXN_SHARED_FAILED;
 	if (pool->went_back)
 		return RC_WENT_BACK;
-	leader_yield();
 	op->until = clock_mono() + pool->busy_timeout;
 	op->ended = op->was_read = false;
 	op->committed = 0;

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "db.h"
+#include "loop.h"
 #include "store_guard.h"
 #include "share.h"
 
@@ -35,7 +36,8 @@
  *
  *	rc = committer_do(store->committer, &claim.w);
  *
- * What the struct points to belongs to the caller, which waits.
+ * What the struct points to belongs to the caller, which waits; or, after
+ * committer_submit(), keeps it until it is told.
  */
 
 /* Bytes that new keys leave free on a full disk, so that outcomes can be
@@ -48,8 +50,8 @@
  * cannot be recorded. */
 #define WRITE_NEW 0x01
 
-/* A request waits for it and holds a worker.  Nothing has run for the request,
- * so it may be told to come again. */
+/* A request waits for it.  Nothing has run for the request, so it may be told
+ * to come again. */
 #define WRITE_REFUSABLE 0x02
 
 /* It may write a large body, or a piece of one.  A transaction has one of them
@@ -81,10 +83,11 @@
 
 /* --- did: set by run(), about this run; cleared before each run ----------- */
 
-/* A key is no longer in progress: wakes sqlite_wait(). */
+/* A key is no longer in progress: a handler that shares the database may have
+ * made work. */
 #define WRITE_ENDED_KEY 0x200
 
-/* There is work to do: wakes sqlite_wait_work(). */
+/* There is work to do: wakes store_wait_work(). */
 #define WRITE_MADE_WORK 0x400
 
 /* It depends on what other connections have committed.  Those commits must be
@@ -124,11 +127,15 @@ struct write {
 	int64_t queued_at; /* mono: when it was queued last */
 	int64_t retry_at, pause;
 	/*
-	 * The thread sets told, then posts wake, without the lock: a caller
-	 * that sees either also sees all results of the run.
+	 * How the caller is told, without the lock.  The thread sets told, then
+	 * posts wake: a caller that sees either also sees all results of the
+	 * run.  Or, after committer_submit(), it sends the message.
 	 */
 	atomic_bool told;
 	sem_t wake;
+	struct loop *loop; /* NULL: the caller waits */
+	struct loop_message message;
+	void *caller; /* of committer_submit(), for itself */
 	struct write *next;
 };
 
@@ -144,9 +151,6 @@ struct committer_options {
 	int64_t shift;        /* store time is clock_boot() + shift */
 	int64_t busy_timeout; /* ms */
 	uint64_t max_wal;     /* bytes */
-	/* callers that may wait for the write lock while another process holds
-	 * it and does not commit; 0: no limit */
-	unsigned max_waiting;
 };
 
 enum rc
@@ -158,19 +162,31 @@ void committer_stop(struct committer *c);
 
 /*
  * Queues a write and waits until it is durable, or has failed and will not
- * appear; returns what its run returned.  RC_BUSY has three cases.  The lock
- * was not free within busy_timeout.  Or the write is WRITE_REFUSABLE,
- * max_waiting callers wait already, and the process that holds the lock has not
- * committed for a second: then the call returns at once.  Or the lock has not
- * been free for busy_timeout: then it returns almost at once.  RC_REPLACED,
- * RC_WENT_BACK: the database is not the one that was opened.  For WRITE_NEW
- * also RC_LIMIT: the write-ahead log is too long; and RC_UNRECORDED: outcomes
- * cannot be recorded.  RC_CLOSED: committer_stop() was called.
+ * appear; returns what its run returned.  RC_BUSY: the lock was not free
+ * within busy_timeout; or the write is WRITE_REFUSABLE, and the lock has not
+ * been free for busy_timeout: then the call returns almost at once.
+ * RC_REPLACED, RC_WENT_BACK: the database is not the one that was opened.  For
+ * WRITE_NEW also RC_LIMIT: the write-ahead log is too long; and RC_UNRECORDED:
+ * outcomes cannot be recorded.  RC_CLOSED: committer_stop() was called.
  *
  * An outcome is not given up: after busy_timeout the call returns RC_PENDING,
  * and the committer owns the write: see WRITE_FINISHES.
  */
 enum rc committer_do(struct committer *c, struct write *w);
+
+/*
+ * The same for a loop, whose thread calls both functions.  RC_OK: w->message
+ * will come, and w->rc is the result then.  *until is the time (mono) at which
+ * committer_late() is to be called, if the message has not come.  Any other
+ * value is the result at once.
+ */
+enum rc committer_submit(
+    struct committer *c, struct write *w, struct loop *loop, int64_t *until);
+
+/* True: the message still comes, and *until is the new time.  False: it does
+ * not come, and *rc is the result: RC_BUSY, or RC_PENDING as above. */
+bool committer_late(
+    struct committer *c, struct write *w, int64_t *until, enum rc *rc);
 
 /* The health of writing, from the results that callers got. */
 struct committer_health {

@@ -27,7 +27,6 @@ struct committer {
 	struct store_guard *guard;
 	int64_t shift, busy_timeout;
 	uint64_t max_wal;
-	unsigned max_waiting;
 	pthread_t thread;
 	struct store_news *news;
 
@@ -37,12 +36,9 @@ struct committer {
 	bool closing;
 	struct committer_health health;
 	unsigned expected; /* callers that may return: committer_disk.c */
-	/*
-	 * mono: the last successful try for the lock; the first failed try
-	 * since then, or 0; since when the database has not changed while the
-	 * lock was held, or 0
-	 */
-	int64_t had_at, locked_at, still_at;
+	/* mono: the last successful try for the lock; the first failed try
+	 * since then, or 0 */
+	int64_t had_at, locked_at;
 
 	/* used by the thread only */
 	bool tainted;
@@ -52,7 +48,6 @@ struct committer {
 	int64_t cut_at;    /* mono: when to try again */
 	int64_t closed_at; /* mono: when closing was noticed, or 0 */
 	int64_t took[2];   /* us: the last commits */
-	int64_t version;   /* of the database, when others held the lock */
 };
 
 /* Records a result for health reporting, and returns it; under the lock. */
@@ -72,20 +67,10 @@ void committer_is_late(struct committer *c, struct write *w);
  * caller waits for it any more; under the lock. */
 bool committer_gave_up(const struct committer *c);
 
-/* Whether another process holds the lock and makes no progress.  Processes that
- * take turns with this one commit now and then.  Under the lock. */
-bool committer_is_held(const struct committer *c);
-
-/*
- * The thread reports that it has tried for the write lock in vain since then
- * (mono), and gets committer_is_held(); or that it has the lock.  Called
- * without the committer's lock.
- */
-bool committer_missed_lock(struct committer *c, int64_t since);
+/* The thread reports that it has tried for the write lock in vain since then
+ * (mono); or that it has the lock.  Called without the committer's lock. */
+void committer_missed_lock(struct committer *c, int64_t since);
 void committer_had_lock(struct committer *c);
-
-/* Whether a request waits for the write and holds a worker. */
-bool committer_holds_request(const struct write *w);
 
 /* The reason why a write is not even queued, or RC_OK; and how long its
  * caller waits (ms).  Under the lock. */

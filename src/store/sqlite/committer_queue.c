@@ -14,7 +14,6 @@
 
 #include "clock.h"
 #include "fault.h"
-#include "leader.h"
 #include "log.h"
 #include "metrics.h"
 #include "thread.h"
@@ -29,13 +28,6 @@
  * again.
  */
 #define GRACE 50
-
-/*
- * Other oncewrap processes take turns with this one, and one of their commits
- * takes up to a second on a slow disk.  If the lock is held for longer (ms)
- * without a commit, at most max_waiting requests wait for it.
- */
-#define STILL 1000
 
 /* --- lists ---------------------------------------------------------------- */
 
@@ -112,36 +104,6 @@ committer_gave_up(const struct committer *c)
 	    clock_mono() - c->locked_at >= c->busy_timeout;
 }
 
-bool
-committer_is_held(const struct committer *c)
-{
-	return c->still_at != 0 &&
-	    (committer_gave_up(c) || clock_mono() - c->still_at >= STILL);
-}
-
-bool
-committer_holds_request(const struct write *w)
-{
-	return (w->flags & WRITE_REFUSABLE) != 0 ||
-	    ((w->flags & WRITE_FINISHES) != 0 && !w->is_left);
-}
-
-/* Counts the requests that wait for a write in the queue. */
-static unsigned
-waiting(const struct committer *c)
-{
-	const struct write *w;
-	unsigned n = 0;
-
-	for (w = c->queue.first; w != NULL; w = w->next)
-		n += committer_holds_request(w);
-	return n;
-}
-
-/*
- * A request that waits for the lock of another process holds a worker.  Replays
- * and health checks need workers too.
- */
 enum rc
 committer_refusal(const struct committer *c, const struct write *w)
 {
@@ -149,9 +111,6 @@ committer_refusal(const struct committer *c, const struct write *w)
 		return RC_CLOSED;
 	if ((w->flags & WRITE_NEW) != 0 && committer_is_stuck(c))
 		return RC_UNRECORDED;
-	if (c->max_waiting != 0 && committer_is_held(c) &&
-	    (w->flags & WRITE_REFUSABLE) != 0 && waiting(c) >= c->max_waiting)
-		return RC_BUSY;
 	return RC_OK;
 }
 
@@ -190,29 +149,13 @@ committer_take_group(struct committer *c, struct committer_list *group)
 	lock_give(&c->lock);
 }
 
-/* Whether other connections have changed the database since the last call. */
-static bool
-others_commit(struct committer *c)
-{
-	const int64_t before = c->version;
-
-	(void)db_onef(db_stmt(c->db, QUERY_DATA_VERSION), "i", &c->version);
-	return c->version != before;
-}
-
-bool
+void
 committer_missed_lock(struct committer *c, int64_t since)
 {
-	bool commit = others_commit(c), held;
-
 	lock_take(&c->lock);
 	if (c->locked_at == 0)
 		c->locked_at = since;
-	if (c->still_at == 0 || commit)
-		c->still_at = since;
-	held = committer_is_held(c);
 	lock_give(&c->lock);
-	return held;
 }
 
 void
@@ -220,7 +163,7 @@ committer_had_lock(struct committer *c)
 {
 	lock_take(&c->lock);
 	c->had_at = clock_mono();
-	c->locked_at = c->still_at = 0;
+	c->locked_at = 0;
 	lock_give(&c->lock);
 }
 
@@ -242,7 +185,6 @@ committer_start(struct committer **out, const struct committer_options *o)
 	c->shift = o->shift;
 	c->busy_timeout = o->busy_timeout;
 	c->max_wal = o->max_wal;
-	c->max_waiting = o->max_waiting;
 	c->news = o->news;
 	committer_list_init(&c->queue);
 	committer_list_init(&c->later);
@@ -300,13 +242,11 @@ committer_health(struct committer *c, struct committer_health *health)
 	lock_give(&c->lock);
 }
 
-/*
- * Handles a caller that has waited until then (mono).  Returns whether it still
- * has to wait, until the new *until: the write is being run, or was run since
- * and has more to write.
- */
-static bool
-withdraw(struct committer *c, struct write *w, int64_t *until, enum rc *rc)
+/* The write is being run, or was run since and has more to write: its caller
+ * still has to wait. */
+bool
+committer_late(
+    struct committer *c, struct write *w, int64_t *until, enum rc *rc)
 {
 	const int64_t now = clock_mono();
 	int64_t patience;
@@ -336,13 +276,17 @@ withdraw(struct committer *c, struct write *w, int64_t *until, enum rc *rc)
 	return wait;
 }
 
+/* Queues a write.  *until is the time (mono) at which it is late. */
 static enum rc
-committer_ask(struct committer *c, struct write *w)
+committer_ask(struct committer *c, struct write *w, int64_t *until)
 {
-	int64_t until;
 	enum rc rc;
 
+	assert(((w->flags & WRITE_FINISHES) != 0) == (w->left != NULL));
 	FAULT(OP_ASKED);
+	atomic_store(&w->told, false);
+	w->is_left = w->late = false;
+	w->retry_at = w->pause = 0;
 	lock_take(&c->lock);
 	if ((rc = committer_refusal(c, w)) != RC_OK) {
 		if (rc != RC_CLOSED)
@@ -351,31 +295,39 @@ committer_ask(struct committer *c, struct write *w)
 		return rc;
 	}
 	w->queued_at = clock_mono();
-	until = w->queued_at + committer_patience(c, w);
+	*until = w->queued_at + committer_patience(c, w);
 	w->state = WRITE_QUEUED;
 	committer_list_add(&c->queue, w);
 	lock_give(&c->lock);
 	pthread_cond_signal(&c->work);
 	FAULT(OP_IN_QUEUE);
-	do {
-		if (clock_wait_mono(&w->wake, until) && atomic_load(&w->told))
-			return w->rc;
-	} while (withdraw(c, w, &until, &rc));
-	return rc;
+	return RC_OK;
+}
+
+enum rc
+committer_submit(
+    struct committer *c, struct write *w, struct loop *loop, int64_t *until)
+{
+	w->loop = loop;
+	return committer_ask(c, w, until);
 }
 
 enum rc
 committer_do(struct committer *c, struct write *w)
 {
+	int64_t until;
 	enum rc rc;
 
-	assert(((w->flags & WRITE_FINISHES) != 0) == (w->left != NULL));
-	leader_yield();
+	w->loop = NULL;
 	sem_init(&w->wake, 0, 0);
-	atomic_store(&w->told, false);
-	w->is_left = w->late = false;
-	w->retry_at = w->pause = 0;
-	rc = committer_ask(c, w);
+	if ((rc = committer_ask(c, w, &until)) == RC_OK)
+		do {
+			if (clock_wait_mono(&w->wake, until) &&
+			    atomic_load(&w->told)) {
+				rc = w->rc;
+				break;
+			}
+		} while (committer_late(c, w, &until, &rc));
 	if (rc != RC_PENDING)
 		sem_destroy(&w->wake);
 	return rc;

@@ -63,14 +63,15 @@ notify(struct committer *c, struct committer_list *group)
 	}
 	c->expected = group->n + c->queue.n;
 	lock_give(&c->lock);
-	if (ended)
-		store_news_ended(c->news);
 	if (news || (ended && said))
 		store_news_made(c->news);
 	while ((w = committer_list_take(group)) != NULL) {
 		if (w->is_left) {
-			sem_destroy(&w->wake);
+			if (w->loop == NULL)
+				sem_destroy(&w->wake);
 			w->left(w);
+		} else if (w->loop != NULL) {
+			loop_send(w->loop, &w->message);
 		} else {
 			atomic_store(&w->told, true);
 			sem_post(&w->wake);
@@ -201,7 +202,11 @@ sync_foreign_commits(struct committer *c, const struct write *w)
 	return rc;
 }
 
-/* Runs a transaction, if the database is still the one that was opened. */
+/*
+ * Begins a transaction, if the database is still the one that was opened.
+ * Writes to a file without a name are lost when this process ends; and if other
+ * processes do not see its lock, they recover its leases while it lives.
+ */
 static enum rc
 thread_begin(struct committer *c)
 {
@@ -313,27 +318,18 @@ run_singly(struct committer *c, struct committer_list *group, enum rc rc)
 		thread_fail(c, w, w->rc);
 }
 
-/* Which queued writes fail. */
-enum victims { ALL, NEW, CROWD };
-
-/* Fails queued writes: all; or new ones; or those that requests wait for
- * beyond max_waiting. */
+/* Fails queued writes: all, or new ones. */
 static void
-fail_queue(struct committer *c, enum rc rc, enum victims victims)
+fail_queue(struct committer *c, enum rc rc, bool all_of_them)
 {
 	struct committer_list all, keep;
 	struct write *w;
-	unsigned n = 0;
 
 	committer_list_init(&keep);
 	lock_take(&c->lock);
 	committer_list_init(&all);
 	while ((w = committer_list_take(&c->queue)) != NULL) {
-		n += committer_holds_request(w);
-		if ((victims == NEW && (w->flags & WRITE_NEW) == 0) ||
-		    (victims == CROWD &&
-			(n <= c->max_waiting ||
-			    (w->flags & WRITE_REFUSABLE) == 0)))
+		if (!all_of_them && (w->flags & WRITE_NEW) == 0)
 			committer_list_add(&keep, w);
 		else {
 			w->state = WRITE_BEGUN;
@@ -359,18 +355,7 @@ thread_watch(struct committer *c)
 		closed = RC_UNRECORDED;
 	lock_give(&c->lock);
 	if (closed != RC_OK)
-		fail_queue(c, closed, NEW);
-}
-
-/* Records that another process has held the write lock since then (mono). */
-static void
-wait_for_lock(struct committer *c, int64_t since)
-{
-	bool held = committer_missed_lock(c, since);
-
-	share_blocked(c->share);
-	if (held && c->max_waiting != 0)
-		fail_queue(c, RC_BUSY, CROWD);
+		fail_queue(c, closed, false);
 }
 
 /* Puts outcomes back into the queue if their pause is over.  *wake is the
@@ -440,12 +425,13 @@ committer_thread(void *arg)
 		if (rc == RC_BUSY &&
 		    (c->closed_at == 0 ||
 			clock_mono() - c->closed_at < c->busy_timeout)) {
-			wait_for_lock(c, since);
+			committer_missed_lock(c, since);
+			share_blocked(c->share);
 			continue;
 		}
 		committer_had_lock(c);
 		if (rc != RC_OK) {
-			fail_queue(c, rc, ALL);
+			fail_queue(c, rc, true);
 			continue;
 		}
 		FAULT(COMMIT_BEGUN);

@@ -127,6 +127,19 @@ enum rc db_onef(struct db_stmt *s, const char *format, ...);
 enum rc db_members(
     struct db_stmt *s, const struct row_member *members, size_t n, void *out);
 
+/*
+ * From now on the reads of this thread, by this connection only, wait for
+ * nothing, and log nothing: one that would have to wait for the disk or for
+ * another process fails, with RC_IO or RC_BUSY.  So a failure means nothing
+ * until the read is made again without that.
+ */
+void db_glance_begin(struct db *db);
+void db_glance_end(struct db *db);
+bool db_glances(const struct db *db);
+
+/* How many reads of files this thread has made so; for tests. */
+unsigned db_glance_reads(void);
+
 /* Reads a stored blob in place, in a transaction that the caller holds open. */
 struct db_blob;
 enum rc db_blob_open(struct db *db, const char *table, const char *column,

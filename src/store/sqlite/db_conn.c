@@ -140,6 +140,7 @@ configure(void)
 {
 	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	db_survive_torn();
+	db_glance_setup();
 }
 
 const char *

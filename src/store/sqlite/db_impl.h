@@ -43,6 +43,7 @@ struct db {
 	 * failed for lack of memory must need none. */
 	sqlite3_stmt *tx[DB_NTX];
 	bool quiet;
+	bool glances;
 	bool full; /* commits are synced */
 	int64_t busy_timeout, busy_since;
 	int64_t page_size;
@@ -57,6 +58,9 @@ sqlite3_file *db_own_file(const struct db *db, int which);
 /* From now on a truncated file that SQLite has mapped does not end the process:
  * see db_is_torn(). */
 void db_survive_torn(void);
+
+/* Lets threads glance: see db_glance_begin().  Before the first connection. */
+void db_glance_setup(void);
 
 /* Reports a mistake in the program.  It is no assert in production: that
  * statement fails, and others still work.  Returns RC_INVALID. */

@@ -144,13 +144,10 @@ struct admit_write {
 	struct store_admit *admit;
 };
 
-/* Reading costs little here. */
-bool
-sqlite_expects_new(const struct store *store)
-{
-	(void)store;
-	return false;
-}
+struct sqlite_admission {
+	struct store_admission a; /* first: see store_call_admit() */
+	struct admit_write x;
+};
 
 /* The bytes of the database that are in use. */
 static enum rc
@@ -203,18 +200,23 @@ admit_body(struct store *store, struct store_admit *p)
 	return RC_OK;
 }
 
+static void
+admit_write_init(struct admit_write *x, struct store_admit *p)
+{
+	*x = (struct admit_write){ .w.run = admit_run,
+		.w.flags = WRITE_NEW | WRITE_REFUSABLE,
+		.admit = p };
+	if (p->keep && p->what->body_len >= STORE_LARGE)
+		x->w.flags |= WRITE_LARGE;
+}
+
 static enum rc
 admit_whole(struct store *store, struct store_admit *p)
 {
-	struct admit_write x = {
-		.w.run = admit_run,
-		.w.flags = WRITE_NEW | WRITE_REFUSABLE,
-		.admit = p,
-	};
+	struct admit_write x;
 	enum rc rc;
 
-	if (p->keep && p->what->body_len >= STORE_LARGE)
-		x.w.flags |= WRITE_LARGE;
+	admit_write_init(&x, p);
 	rc = committer_do(store->committer, &x.w);
 	if (rc != RC_OK || !p->part)
 		return rc;
@@ -227,27 +229,24 @@ admit_whole(struct store *store, struct store_admit *p)
 	return rc == RC_OK ? committer_do(store->committer, &x.w) : rc;
 }
 
-enum rc
-sqlite_admit_do(struct store *store, struct store_admit *p)
+static enum rc
+admit_begin(struct store *store, struct store_admit *p)
 {
 	struct liveness *liveness;
 	enum rc rc = sqlite_liveness(store, &liveness);
 
-	/*
-	 * Writes to a file without a name are lost when this process ends; and
-	 * if other processes do not see its lock, they recover its leases while
-	 * it lives.
-	 */
-	if (rc == RC_OK)
-		rc = store_guard_check(&store->guard);
 	if (rc == RC_OK)
 		rc = admit_body(store, p);
 	if (rc != RC_OK)
 		return rc;
 	p->secret = store->secret;
 	p->owner = liveness_self(liveness);
-	(void)sqlite_number(store, &p->what->identity, &p->number, NULL);
-	rc = admit_whole(store, p);
+	return sqlite_number(store, &p->what->identity, &p->number, NULL);
+}
+
+static enum rc
+admit_end(struct store *store, struct store_admit *p, enum rc rc)
+{
 	atomic_store(&store->damaged, rc == RC_CORRUPT);
 	if (p->body != NULL && rc == RC_OK && p->changed)
 		p->body->stored = 0; /* the key names it */
@@ -255,6 +254,33 @@ sqlite_admit_do(struct store *store, struct store_admit *p)
 		store_body_discard(p->body, store);
 	p->body = NULL;
 	return rc;
+}
+
+enum rc
+sqlite_admit_do(struct store *store, struct store_admit *p)
+{
+	enum rc rc = admit_begin(store, p);
+
+	return rc == RC_OK ? admit_end(store, p, admit_whole(store, p)) : rc;
+}
+
+static enum rc
+admit_result(struct store_call *call, enum rc rc)
+{
+	return admit_end(call->store, &call->of.admission->admit, rc);
+}
+
+bool
+sqlite_call_admit(struct store *store, struct store_call *call)
+{
+	struct sqlite_admission *a =
+	    (struct sqlite_admission *)(void *)call->of.admission;
+
+	if ((call->rc = admit_begin(store, &a->a.admit)) != RC_OK)
+		return true;
+	admit_write_init(&a->x, &a->a.admit);
+	call->result = admit_result;
+	return sqlite_call_submit(store, call, &a->x.w);
 }
 
 /* --- outcomes ------------------------------------------------------------- */
@@ -310,14 +336,12 @@ outcome_run(struct write *w, struct db *db, int64_t now)
 	return rc;
 }
 
-enum rc
-sqlite_outcome_do(struct store *store, struct outcome_change *change,
-    struct store_outcome **outcome)
+static struct outcome_write *
+outcome_write_begin(struct store *store, struct outcome_change *change)
 {
 	struct outcome_write *o = (struct outcome_write *)(void *)change;
 	const struct response *r = &change->outcome.response;
 	const size_t length = change->outcome.keep ? r->body_len : 0;
-	enum rc rc;
 
 	o->w = (struct write){
 		.run = outcome_run,
@@ -330,12 +354,45 @@ sqlite_outcome_do(struct store *store, struct outcome_change *change,
 	o->body.data = r->body;
 	o->body.length = length;
 	store_body_init(&o->body, store, change->id, 0);
-	if (store_body_store(&o->body, store) != RC_OK)
-		o->w.since = o->body.w.queued_at;
-	rc = committer_do(store->committer, &o->w);
+	return o;
+}
+
+/* With RC_PENDING it is the committer's. */
+static enum rc
+outcome_write_end(
+    const struct outcome_write *o, enum rc rc, struct store_outcome **outcome)
+{
 	if (rc == RC_PENDING)
 		*outcome = NULL;
 	return rc == RC_OK && o->lost ? RC_LOST : rc;
+}
+
+enum rc
+sqlite_outcome_do(struct store *store, struct outcome_change *change,
+    struct store_outcome **outcome)
+{
+	struct outcome_write *o = outcome_write_begin(store, change);
+
+	if (store_body_store(&o->body, store) != RC_OK)
+		o->w.since = o->body.w.queued_at;
+	return outcome_write_end(
+	    o, committer_do(store->committer, &o->w), outcome);
+}
+
+static enum rc
+outcome_result(struct store_call *call, enum rc rc)
+{
+	return outcome_write_end(
+	    outcome_of(call->write), rc, call->of.finish.outcome);
+}
+
+bool
+sqlite_call_outcome(
+    struct store *store, struct store_call *call, struct outcome_change *change)
+{
+	call->result = outcome_result;
+	return sqlite_call_submit(
+	    store, call, &outcome_write_begin(store, change)->w);
 }
 
 /* --- the kind of store ---------------------------------------------------- */
@@ -346,4 +403,5 @@ const struct store_ops sqlite_ops = {
 #undef X
 	    .close = sqlite_close,
 	.outcome_size = sizeof(struct outcome_write),
+	.admission_size = sizeof(struct sqlite_admission),
 };

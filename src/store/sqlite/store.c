@@ -264,10 +264,6 @@ store_start(
 	co.shift = store->base.ahead;
 	co.busy_timeout = o->busy_timeout;
 	co.max_wal = o->max_wal;
-	/* Fewer than half: half of the workers may wait for other requests, and
-	 * one worker must be left for replays. */
-	if (o->workers != 0)
-		co.max_waiting = o->workers > 4 ? (o->workers - 1) / 2 : 1;
 	rc = committer_start(&store->committer, &co);
 	return rc == RC_OK && o->create ? store_clock_mix(store) : rc;
 }

@@ -300,6 +300,8 @@ store_guard_file(struct store_guard *g, struct db *db)
 		return RC_NOMEM;
 	for (int i = 0; i < LOOKS; i++) {
 		rc = compare_file(g, db, page, &what);
+		if (rc == RC_OK && what != NULL && db_glances(db))
+			rc = RC_BUSY;
 		if (rc != RC_OK || what == NULL)
 			break;
 		usleep(PAUSE);

@@ -93,19 +93,26 @@ mix_run(struct write *w, struct db *db, int64_t now)
 	return db_step_done(s);
 }
 
-/* RC_OK; *unsynced: others may have committed what is not synced. */
+/* With a reader that had that result.  RC_OK; *unsynced: others may have
+ * committed what is not synced. */
+static enum rc
+read_mix_by(struct store *store, struct store_reader *reader, enum rc rc,
+    bool *unsynced)
+{
+	if (rc != RC_OK)
+		return rc;
+	rc = db_onef(db_stmt(reader->db, QUERY_META_UNSYNCED), "?", unsynced);
+	store_reader_give(store, reader);
+	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+}
+
 static enum rc
 read_mix(struct store *store, bool *unsynced)
 {
 	struct store_reader *reader;
-	enum rc rc;
+	enum rc rc = store_reader_take(store, &reader);
 
-	rc = store_reader_query(store, QUERY_META_UNSYNCED, &reader);
-	if (rc != RC_OK)
-		return rc;
-	rc = db_onef(reader->s, "?", unsynced);
-	store_reader_give(store, reader);
-	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+	return read_mix_by(store, reader, rc, unsynced);
 }
 
 enum rc
@@ -142,6 +149,19 @@ sqlite_make_durable(struct store *store, const struct record *record)
 		rc = read_mix(store, &unsynced);
 	return rc == RC_OK && unsynced ? committer_do(store->committer, &c.w)
 				       : rc;
+}
+
+bool
+sqlite_is_durable(struct store *store, const struct record *record)
+{
+	struct store_reader *reader;
+	bool unsynced = true;
+	enum rc rc;
+
+	if (!store->full || record->unconfirmed)
+		return !store->full;
+	rc = store_reader_glance(store, &reader);
+	return read_mix_by(store, reader, rc, &unsynced) == RC_OK && !unsynced;
 }
 
 /* --- health --------------------------------------------------------------- */

@@ -25,7 +25,6 @@ void sqlite_close(struct store *store);
 struct store_reader {
 	struct db *db;
 	struct db_stmt *s; /* of store_reader_query() */
-	bool large;        /* has the large cache, for looking up keys */
 	bool begun;        /* by store_reader_begin() */
 	struct store_reader *next;
 };
@@ -43,13 +42,12 @@ struct store {
 	struct db *writer;
 	struct committer *committer;
 	struct share share;
-	atomic_bool damaged; /* the last new key met a damaged page */
+	atomic_bool damaged;          /* the last new key met a damaged page */
+	struct store_reader *glancer; /* the loop's, which glances; or NULL */
 
 	struct lock lock; /* guards what follows, and share */
 	struct store_reader *idle;
-	struct store_reader *looker; /* the large reader, while it is free */
-	bool has_looker;             /* a large reader exists */
-	struct liveness *liveness;   /* NULL until it is needed */
+	struct liveness *liveness; /* NULL until it is needed */
 };
 
 /*
@@ -66,6 +64,13 @@ enum rc store_reader_query(
 enum rc store_reader_begin(struct store *store, struct store_reader **out);
 void store_reader_give(struct store *store, struct store_reader *r);
 void store_reader_close_all(struct store *store); /* all must be given back */
+
+/* Opens it, as store->glancer, if reads can be made so here. */
+enum rc store_reader_glancer(struct store *store);
+
+/* The same for the one of the loop's thread, whose reads wait for nothing: see
+ * db_glance_begin(). */
+enum rc store_reader_glance(struct store *store, struct store_reader **out);
 
 /* The result of a read that had rc, or why nothing of it may be used: a file
  * that was copied over the database may also look damaged.  Counts failures. */
@@ -96,6 +101,10 @@ enum rc store_clock_mix(struct store *store);
 
 /* Writes down the time in any case, to see whether a new key could be. */
 enum rc store_clock_touch(struct store *store);
+
+/* Submits the write of a call: see sqlite_call_admit(). */
+bool sqlite_call_submit(
+    struct store *store, struct store_call *call, struct write *w);
 
 /* Whether an owner is dead; false if that cannot be determined. */
 bool store_is_dead(struct store *store, int64_t owner);

@@ -10,17 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "leader.h"
 #include "log.h"
 #include "metrics.h"
 #include "rows.h"
 #include "store_impl.h"
 
-/*
- * Caches (KiB).  Usually one thread at a time looks up keys, and so one reader,
- * and its cache holds the inner pages for 100,000 keys or so.  The other
- * readers, as many as workers, serve passes and requests beyond the first.
- */
+/* Caches (KiB).  That of the loop's reader holds the inner pages for 100,000
+ * keys or so.  The other readers, as many as threads, serve passes, and what
+ * the loop does not find in memory. */
 #define LARGE_CACHE 1536
 #define SMALL_CACHE 64
 
@@ -41,7 +38,7 @@ is_the_same(struct store *store, struct db *db)
 }
 
 static enum rc
-open_reader(struct store *store, bool large, struct store_reader **out)
+open_reader(struct store *store, int cache, struct store_reader **out)
 {
 	struct store_reader *r;
 	enum rc rc;
@@ -49,14 +46,13 @@ open_reader(struct store *store, bool large, struct store_reader **out)
 	r = calloc(1, sizeof(*r));
 	if (r == NULL)
 		return RC_NOMEM;
-	r->large = large;
 	rc = db_open(&r->db, store->file, store->busy_timeout);
 	if (rc != RC_OK)
 		log_event(LOG_ERROR, "store-error", NULL,
 		    LOG_S("database", store->file), LOG_S("doing", "open"),
 		    LOG_S("message", rc_text(rc)));
 	else
-		rc = db_setup_reader(r->db, large ? LARGE_CACHE : SMALL_CACHE);
+		rc = db_setup_reader(r->db, cache);
 	if (rc == RC_OK)
 		rc = is_the_same(store, r->db);
 	if (rc != RC_OK) {
@@ -68,42 +64,63 @@ open_reader(struct store *store, bool large, struct store_reader **out)
 	return RC_OK;
 }
 
-static enum rc
-take(struct store *store, bool look, struct store_reader **out)
+enum rc
+store_reader_take(struct store *store, struct store_reader **out)
 {
-	struct store_reader *r = NULL;
-	bool large = false;
 	enum rc rc;
 
 	if ((rc = store_guard_check(&store->guard)) != RC_OK)
 		return rc;
 	lock_take(&store->lock);
-	if (look && store->looker != NULL) {
-		r = store->looker;
-		store->looker = NULL;
-	} else if (look && !store->has_looker) {
-		large = store->has_looker = true;
-	} else if ((r = store->idle) != NULL) {
-		store->idle = r->next;
+	if ((*out = store->idle) != NULL)
+		store->idle = (*out)->next;
+	lock_give(&store->lock);
+	return *out != NULL ? RC_OK : open_reader(store, SMALL_CACHE, out);
+}
+
+/* Whether a page that was just read can be read so. */
+static bool
+can_glance(struct db *db)
+{
+	const unsigned before = db_glance_reads();
+	int64_t length;
+	char byte;
+	bool can;
+
+	if (db_read_file(db, 0, &byte, 1, &length) != RC_OK)
+		return false;
+	db_glance_begin(db);
+	can = db_read_file(db, 0, &byte, 1, &length) == RC_OK &&
+	    db_glance_reads() != before;
+	db_glance_end(db);
+	return can;
+}
+
+enum rc
+store_reader_glancer(struct store *store)
+{
+	struct store_reader *r;
+	enum rc rc = open_reader(store, LARGE_CACHE, &r);
+
+	if (rc == RC_OK && can_glance(r->db)) {
+		store->glancer = r;
+	} else if (rc == RC_OK) {
+		db_close(r->db);
+		free(r);
 	}
-	lock_give(&store->lock);
-	*out = r;
-	if (r != NULL)
-		return RC_OK;
-	rc = open_reader(store, large, out);
-	if (rc == RC_OK || !large)
-		return rc;
-	lock_take(&store->lock);
-	store->has_looker = false;
-	lock_give(&store->lock);
 	return rc;
 }
 
 enum rc
-store_reader_take(struct store *store, struct store_reader **out)
+store_reader_glance(struct store *store, struct store_reader **out)
 {
-	leader_yield();
-	return take(store, false, out);
+	enum rc rc;
+
+	if ((*out = store->glancer) == NULL)
+		return RC_BUSY;
+	if ((rc = store_guard_check(&store->guard)) == RC_OK)
+		db_glance_begin((*out)->db);
+	return rc;
 }
 
 enum rc
@@ -139,13 +156,13 @@ store_reader_give(struct store *store, struct store_reader *r)
 		db_reset(r->s);
 	r->begun = false;
 	r->s = NULL;
-	lock_take(&store->lock);
-	if (r->large) {
-		store->looker = r;
-	} else {
-		r->next = store->idle;
-		store->idle = r;
+	if (r == store->glancer) {
+		db_glance_end(r->db);
+		return;
 	}
+	lock_take(&store->lock);
+	r->next = store->idle;
+	store->idle = r;
 	lock_give(&store->lock);
 }
 
@@ -154,10 +171,10 @@ store_reader_close_all(struct store *store)
 {
 	struct store_reader *r;
 
-	if (store->looker != NULL) {
-		store->looker->next = store->idle;
-		store->idle = store->looker;
-		store->looker = NULL;
+	if (store->glancer != NULL) {
+		store->glancer->next = store->idle;
+		store->idle = store->glancer;
+		store->glancer = NULL;
 	}
 	while ((r = store->idle) != NULL) {
 		store->idle = r->next;
@@ -173,7 +190,7 @@ store_reader_after(struct store *store, struct store_reader *reader, enum rc rc)
 
 	if (rc == RC_OK || file == RC_WENT_BACK)
 		rc = file;
-	if (rc != RC_OK && rc != RC_NOTFOUND)
+	if (rc != RC_OK && rc != RC_NOTFOUND && !db_glances(reader->db))
 		metrics_count(METRICS_STORE_ERRORS);
 	return rc;
 }
@@ -266,32 +283,70 @@ find(struct db *db, const struct store_identity *identity, int64_t number,
 	return rc;
 }
 
-enum rc
-sqlite_lookup(struct store *store, const struct store_identity *identity,
-    struct record *r, struct store_inline_answer *small)
+/* As store_make_durable() sees it.  A process that commits without a sync sets
+ * the mark before. */
+static bool
+is_durable(const struct store *store, struct db *db, const struct record *r)
 {
-	struct store_reader *reader;
+	bool unsynced;
+
+	return !store->full ||
+	    (!r->unconfirmed &&
+		db_onef(db_stmt(db, QUERY_META_UNSYNCED), "?", &unsynced) ==
+		    RC_OK &&
+		!unsynced);
+}
+
+/* With that reader, which is given back. */
+static enum rc
+look_up(struct store *store, struct store_reader *reader,
+    const struct store_identity *identity, struct record *r,
+    struct store_inline_answer *small)
+{
 	struct rows_head h;
 	struct db_stmt *s;
-	enum rc rc;
+	enum rc rc = find(reader->db, identity,
+	    identity_number(&store->seed, identity), r, &s);
 
-	memset(r, 0, sizeof(*r));
-	rc = take(store, true, &reader);
-	if (rc == RC_OK) {
-		rc = find(reader->db, identity,
-		    identity_number(&store->seed, identity), r, &s);
-		if (rc == RC_OK && small != NULL && r->kept &&
-		    db_members(s, rows_head, rows_nhead, &h) == RC_OK)
-			rows_head_small(&h, r, small);
-		db_reset(s);
-		rc = store_reader_after(store, reader, rc);
-		if (rc != RC_OK && small != NULL && small->is)
-			store_inline_answer_free(small);
-		store_reader_give(store, reader);
-	}
+	if (rc == RC_OK && small != NULL && r->kept &&
+	    db_members(s, rows_head, rows_nhead, &h) == RC_OK)
+		rows_head_small(&h, r, small);
+	/* in the same state of the database */
+	if (rc == RC_OK && small != NULL)
+		small->durable = is_durable(store, reader->db, r);
+	db_reset(s);
+	rc = store_reader_after(store, reader, rc);
+	if (rc != RC_OK && small != NULL)
+		store_inline_answer_free(small);
+	store_reader_give(store, reader);
 	if (rc == RC_OK)
 		record_check(r);
 	else
 		record_free(r);
 	return rc;
+}
+
+enum rc
+sqlite_lookup(struct store *store, const struct store_identity *identity,
+    struct record *r, struct store_inline_answer *small)
+{
+	struct store_reader *reader;
+	enum rc rc;
+
+	memset(r, 0, sizeof(*r));
+	rc = store_reader_take(store, &reader);
+	return rc == RC_OK ? look_up(store, reader, identity, r, small) : rc;
+}
+
+bool
+sqlite_glance(struct store *store, const struct store_identity *identity,
+    struct record *r, struct store_inline_answer *small, enum rc *rc)
+{
+	struct store_reader *reader;
+
+	memset(r, 0, sizeof(*r));
+	*rc = store_reader_glance(store, &reader);
+	if (*rc == RC_OK)
+		*rc = look_up(store, reader, identity, r, small);
+	return *rc == RC_OK || *rc == RC_NOTFOUND;
 }

@@ -1,5 +1,6 @@
 """Where things are, how long to wait, and what machines must have."""
 import os
+import re
 import shutil
 import socket
 import time
@@ -17,6 +18,13 @@ EXAMPLES = os.path.join(TOP, 'examples')
 POSTGRES = None     # the server that has the databases; None: they are files
 WAIT = 20           # seconds until a condition counts as missed
 SLOW = 1.0
+
+
+def places():
+    """The places of a request (engine_impl.h), in the order of its life."""
+    path = os.path.join(TOP, 'src', 'oncewrap', 'engine_impl.h')
+    with open(path) as f:
+        return re.findall(r'^\tX\((\w+), ', f.read(), re.M)
 
 
 class Skip(Exception):

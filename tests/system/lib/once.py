@@ -231,7 +231,10 @@ class Once:
 
     def wait_waiting(self, n=1):
         """Until so many requests wait for another one with their key."""
-        base.wait_until(lambda: self.gauge('requests_waiting') == n,
+        self.wait_gauge('requests_waiting', n)
+
+    def wait_gauge(self, name, n):
+        base.wait_until(lambda: self.gauge(name) == n,
                         '%d requests wait' % n)
 
     # --- the store ---

@@ -59,6 +59,7 @@ TABLE = (
     ('outbox.topics_are_stored_though_the_store_was_locked_at_the_start',
      'in PostgreSQL a start writes a row for the process, so it waits for '
      'the lock, see store.locked_at_the_start'),
+    ('loop.a_disk_that_hangs', DISK),
     ('store.missing_folder', FILE),
     ('store.file_that_is_no_database', FILE),
     ('store.database_of_another_program', FILE),
@@ -72,9 +73,8 @@ TABLE = (
     ('store.disk_full_of_accepted_work_is_emptied_by_doing_it', DISK),
     ('store.answer_too_large_for_the_disk_never_frees_the_key', DISK),
     ('store.no_space_for_one_neighbour_does_not_hurt_the_others', DISK),
-    ('store.lock_of_another_process_leaves_half_of_the_workers',
-     'the lock of all writes; of PostgreSQL all workers may wait for locked '
-     'tables, each for busy_timeout'),
+    ('store.requests_that_wait_for_the_lock_hold_up_no_other',
+     'the lock of all writes'),
     ('store.lock_not_had_for_busy_timeout_refuses_at_once_until_it_is',
      'one lock for all writes; in PostgreSQL one key may be locked, and each '
      'request waits for its own'),

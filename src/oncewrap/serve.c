@@ -1,0 +1,252 @@
+/*
+ * The thread of the loop.  The main thread gives it orders, which are messages,
+ * and waits until they are carried out.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine.h"
+#include "log.h"
+#include "loop.h"
+#include "mux.h"
+#include "thread.h"
+#include "serve.h"
+
+struct serve {
+	struct loop *loop;
+	struct engine *engine;
+	struct mux *mux;
+	pthread_t thread;
+	bool stopped;      /* no request begins any more */
+	atomic_bool ended; /* ... and none is under way */
+	sem_t refused;
+};
+
+struct order {
+	struct loop_message message;
+	struct serve *serve;
+	void (*act)(struct order *o);
+	sem_t done;
+	int64_t until;
+	bool take_waiting;
+	struct conf *conf;
+	struct peers *peers;
+};
+
+/* --- in the loop ---------------------------------------------------------- */
+
+static void
+take(void *arg, struct exchange *x)
+{
+	struct serve *s = arg;
+
+	engine_handle(s->engine, x);
+}
+
+static void
+check_ended(void *arg)
+{
+	struct serve *s = arg;
+
+	if (!s->stopped || !engine_is_idle(s->engine) ||
+	    atomic_exchange(&s->ended, true))
+		return;
+	/* The main thread waits for signals only. */
+	(void)kill(getpid(), SIGUSR1);
+}
+
+static void
+told(void *arg, enum mux_event event)
+{
+	struct serve *s = arg;
+
+	switch (event) {
+	case MUX_REFUSED:
+		sem_post(&s->refused);
+		break;
+	case MUX_STOPPED:
+		s->stopped = true;
+		check_ended(s);
+		break;
+	case MUX_CLOSED:
+		loop_end(s->loop);
+		break;
+	}
+}
+
+static void *
+serve_main(void *arg)
+{
+	struct serve *s = arg;
+
+	loop_run(s->loop);
+	engine_close(s->engine);
+	return NULL;
+}
+
+/* --- orders --------------------------------------------------------------- */
+
+static void
+order_comes(struct loop_message *m)
+{
+	struct order *o = (struct order *)(void *)((char *)m -
+	    offsetof(struct order, message));
+
+	o->act(o);
+	sem_post(&o->done);
+}
+
+static void
+wait_for(sem_t *sem)
+{
+	while (sem_wait(sem) == -1)
+		continue; /* EINTR */
+}
+
+static void
+carry_out(struct serve *s, struct order *o, void (*act)(struct order *o))
+{
+	o->serve = s;
+	o->act = act;
+	o->message.come = order_comes;
+	sem_init(&o->done, 0, 0);
+	loop_send(s->loop, &o->message);
+	wait_for(&o->done);
+	sem_destroy(&o->done);
+}
+
+static void
+act_reload(struct order *o)
+{
+	mux_reload(o->serve->mux, o->conf, o->peers);
+}
+
+void
+serve_reload(struct serve *s, struct conf *conf, struct peers *peers)
+{
+	struct order o = { .conf = conf, .peers = peers };
+
+	carry_out(s, &o, act_reload);
+}
+
+static void
+act_refuse(struct order *o)
+{
+	mux_refuse(o->serve->mux, o->take_waiting);
+}
+
+void
+serve_refuse(struct serve *s, bool take_waiting)
+{
+	struct order o = { .take_waiting = take_waiting };
+
+	carry_out(s, &o, act_refuse);
+	wait_for(&s->refused);
+}
+
+static void
+act_stop(struct order *o)
+{
+	mux_stop(o->serve->mux, o->until);
+}
+
+void
+serve_stop(struct serve *s, int64_t arrive_until_mono)
+{
+	struct order o = { .until = arrive_until_mono };
+
+	carry_out(s, &o, act_stop);
+}
+
+bool
+serve_ended(const struct serve *s)
+{
+	return atomic_load(&s->ended);
+}
+
+static void
+act_drain(struct order *o)
+{
+	mux_stop_waiting(o->serve->mux);
+	engine_drain(o->serve->engine);
+}
+
+void
+serve_drain(struct serve *s)
+{
+	struct order o = { .until = 0 };
+
+	carry_out(s, &o, act_drain);
+}
+
+static void
+act_close(struct order *o)
+{
+	mux_close(o->serve->mux, o->until);
+}
+
+static void
+serve_free(struct serve *s)
+{
+	mux_free(s->mux);
+	engine_free(s->engine);
+	loop_close(s->loop);
+	sem_destroy(&s->refused);
+	free(s);
+}
+
+void
+serve_close(struct serve *s, int64_t until_mono)
+{
+	struct order o = { .until = until_mono };
+
+	if (s == NULL)
+		return;
+	carry_out(s, &o, act_close);
+	(void)pthread_join(s->thread, NULL);
+	serve_free(s);
+}
+
+enum rc
+serve_start(
+    struct serve **out, struct conf *conf, int listener, struct store *store)
+{
+	struct serve *s = calloc(1, sizeof(*s));
+	struct mux_owner owner = { .take = take, .told = told, .arg = s };
+	enum rc rc;
+	int error;
+
+	*out = NULL;
+	if (s == NULL)
+		return RC_NOMEM;
+	sem_init(&s->refused, 0, 0);
+	rc = loop_open(&s->loop);
+	if (rc == RC_OK)
+		rc = engine_open(&s->engine, store, s->loop, conf->workers,
+		    &(struct engine_owner){ check_ended, s });
+	if (rc == RC_OK) {
+		owner.loop = s->loop;
+		owner.helpers = engine_helpers(s->engine);
+		rc = mux_open(&s->mux, &owner, conf, listener);
+	}
+	if (rc == RC_OK &&
+	    (error = thread_start(
+		 &s->thread, "loop", THREAD_STACK, serve_main, s)) != 0) {
+		log_event(LOG_ERROR, "thread-not-started", NULL,
+		    LOG_S("why", strerror(error)));
+		rc = RC_NOMEM;
+	}
+	if (rc != RC_OK)
+		serve_free(s);
+	else
+		*out = s;
+	return rc;
+}

@@ -1,0 +1,92 @@
+/*
+ * Calls of the store for a loop, which must not wait: store.h says what they
+ * do.  SQLite's writes are the committer's, which tells the loop; a lookup is
+ * done at once if what it reads is in memory; all else is done by a helper.
+ *
+ * All functions belong to the loop's thread.  Those of a call that return bool
+ * return true if it is done already.  False: call->done() comes, never before
+ * the function has returned.  What a call points to lives until the call is
+ * done.  Then call->rc is the result, and the results are set.  There is one
+ * such loop for a store.
+ */
+#ifndef STORE_CALL_H
+#define STORE_CALL_H
+
+#include "helpers.h"
+#include "store.h"
+
+struct write;
+
+struct store_call {
+	void (*done)(struct store_call *call); /* the caller sets it */
+	enum rc rc;
+
+	/* the store's */
+	struct store *store;
+	enum rc (*work)(struct store_call *call); /* in a helper */
+	void (*end)(struct store_call *call);     /* sets results; or NULL */
+	struct helpers_task task;
+	/* a write of SQLite's: what its result means, and when its caller has
+	 * waited long enough */
+	struct write *write;
+	enum rc (*result)(struct store_call *call, enum rc rc);
+	struct loop_timer late;
+	union {
+		struct {
+			const struct store_identity *identity;
+			struct record *key;
+			struct store_inline_answer *small;
+		} lookup;
+		struct store_admission *admission;
+		struct {
+			struct store_outcome **outcome;
+			struct store_finished *done;
+		} finish;
+		struct {
+			enum rc (*run)(void *arg);
+			void *arg;
+		} work;
+	} of;
+};
+
+/*
+ * Lets that loop call the store, with at most that many helpers.  An outcome
+ * that cannot be recorded may keep one for busy_timeout: so there are some more
+ * than programs that run at once.  The call may wait.  RC_NOMEM, or the store
+ * cannot be read.
+ */
+enum rc store_call_open(struct store *s, struct loop *l, unsigned helpers);
+
+void store_call_close(struct store *s); /* no call is under way */
+
+bool store_call_lookup(struct store *s, struct store_call *call,
+    const struct store_identity *identity, struct record *key,
+    struct store_inline_answer *small);
+
+/* What reserve, or accept, is asked, and where its results go. */
+struct store_asked {
+	const struct store_reservation *what;
+	struct store_lease *lease;   /* reserve; or NULL: */
+	struct store_ticket *ticket; /* accept */
+	unsigned max_queue;          /* accept */
+	enum decision *decision;
+	struct record *found;
+};
+
+/* store_reserve(), or store_accept(). */
+bool store_call_admit(
+    struct store *s, struct store_call *call, const struct store_asked *asked);
+
+bool store_call_finish(struct store *s, struct store_call *call,
+    const struct store_lease *lease, int64_t retention,
+    struct store_outcome **outcome, struct store_finished *done);
+
+/* Runs a function that may wait, in a helper.  It is never done at once. */
+void store_call_work(struct store *s, struct store_call *call,
+    enum rc (*run)(void *arg), void *arg);
+
+/* Whether store_make_durable() has nothing to do, as far as can be told without
+ * waiting. */
+bool store_is_durable(struct store *s, const struct record *record);
+
+#endif

@@ -1,0 +1,347 @@
+/*
+ * Processes that stay, with a spawner and runs of two loops.  The processes run
+ * this program itself.
+ */
+#include "config.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cases.h"
+
+#include "clock.h"
+#include "conf_fixture.h"
+#include "run_wait.h"
+#include "workers.h"
+
+#define ROUNDS 300
+
+static struct loop *loop;
+static struct runs *runs;
+static struct conf *conf;
+static pthread_t spawner;
+
+static const struct log_request request_log = { .instance = "urn:uuid:test" };
+
+/* --- the process --------------------------------------------------------- */
+
+/* Does what the request says: it is small, so it comes at once. */
+static void
+serve(int fd)
+{
+	static const char text[] = "\1\6\0\1\0\5\0\0hello\1\3\0\1\0\10\0\0"
+				   "\0\0\0\0\0\0\0\0";
+	char bytes[4096], flood[1000];
+	ssize_t n = read(fd, bytes, sizeof(bytes));
+	const char *does = n > 0 ? memmem(bytes, (size_t)n, "DO", 2) : NULL;
+
+	if (does == NULL) {
+		close(fd);
+		return;
+	}
+	memset(flood, 'x', sizeof(flood));
+	flood[sizeof(flood) - 1] = '\n';
+	if (does[2] == 'p')
+		(void)!write(2, does + 3, 4);
+	for (int i = 0; does[2] == 'f' && i < 400; i++)
+		(void)!write(2, flood, sizeof(flood));
+	if (does[2] == 'k')
+		(void)kill(getpid(), SIGKILL);
+	if (does[2] == 'e')
+		_exit(3);
+	if (does[2] == 's')
+		(void)!read(fd, bytes, sizeof(bytes)); /* nothing comes */
+	(void)!write(fd, text, sizeof(text) - 1);
+	close(fd);
+}
+
+static __attribute__((constructor)) void
+be_a_process(int argc, char **argv)
+{
+	int fd;
+
+	if (argc != 2 || strcmp(argv[1], "process") != 0)
+		return;
+	while ((fd = accept(0, NULL, NULL)) != -1)
+		serve(fd);
+	_exit(0);
+}
+
+/* --- the spawner --------------------------------------------------------- */
+
+static void *
+spawn(void *arg)
+{
+	const struct workers_mark mark = { .held = -1, .token = "" };
+	struct workers_job job;
+	enum workers_task task;
+
+	(void)arg;
+	while ((task = workers_wait(&job)) != WORKERS_END)
+		if (task == WORKERS_START &&
+		    workers_start(job.process, &mark) != -1)
+			workers_ready(job.process);
+	return NULL;
+}
+
+/* --- requests ------------------------------------------------------------ */
+
+/* A request, and what came of it. */
+struct
+try {
+	struct run_spec spec;
+	char what[16], *envp[2];
+	struct run *run;
+	struct run_facts facts;
+	struct buf errors;
+	bool finished;
+	size_t output;
+};
+
+/* Makes a run of one of the two routes: 0 has one process, 1 has three. */
+static void
+prepare(struct try *t, int route, const char *what, int64_t timeout)
+{
+	struct conf_program *program = &conf->routes[route].handler;
+
+	memset(t, 0, sizeof(*t));
+	buf_init(&t->errors, 4096);
+	snprintf(t->what, sizeof(t->what), "A=DO%s", what);
+	t->envp[0] = t->what;
+	t->spec.program = *program;
+	t->spec.program.timeout = timeout;
+	t->spec.envp = t->envp;
+	t->spec.body_fd = t->spec.held = -1;
+	t->spec.log = &request_log;
+	t->spec.errors = &t->errors;
+	t->run = run_start_app(&t->spec, program, &t->facts);
+	assert_non_null(t->run);
+}
+
+static void
+moved(void *arg)
+{
+	struct try *t = arg;
+	char bytes[64];
+	size_t n;
+
+	assert_false(t->finished);
+	if (run_is_reached(t->run)) {
+		run_send(t->run);
+		while ((n = run_take(t->run, bytes, sizeof(bytes))) > 0)
+			t->output += n;
+	}
+	if (run_is_over(t->run)) {
+		run_finish(t->run, &t->facts);
+		t->finished = true;
+	}
+}
+
+static void
+begin(struct try *t, int route, const char *what)
+{
+	prepare(t, route, what, 20000);
+	run_begin_in(t->run, runs, moved, t);
+	moved(t);
+}
+
+static void
+end(struct try *t)
+{
+	while (!t->finished)
+		loop_round(loop, INT64_MAX);
+}
+
+static void
+has_answered(struct try *t, const char *errors)
+{
+	if (t->facts.end != RUN_EXITED || t->output != 5 ||
+	    strcmp(t->errors.len > 0 ? t->errors.data : "", errors) != 0)
+		fail_msg("end %d output %zu errors \"%s\" not \"%s\"",
+		    (int)t->facts.end, t->output,
+		    t->errors.len > 0 ? t->errors.data : "", errors);
+	buf_free(&t->errors);
+}
+
+/* Asks many times, each time with a line of its own for stderr. */
+static void
+ask_many(int route)
+{
+	struct try t;
+	char what[16];
+
+	for (int i = 0; i < ROUNDS; i++) {
+		snprintf(what, sizeof(what), "p%03d\n", i);
+		begin(&t, route, what);
+		end(&t);
+		has_answered(&t, what + 1);
+	}
+}
+
+TEST(each_request_has_its_own_lines)
+{
+	ask_many(0);
+	ask_many(1);
+}
+
+TEST(many_wait_in_one_loop)
+{
+	struct try tries[50];
+	char what[COUNT(tries)][16];
+
+	for (size_t i = 0; i < COUNT(tries); i++) {
+		snprintf(what[i], sizeof(what[i]), "p%03d\n", (int)i);
+		begin(&tries[i], 1, what[i]);
+	}
+	for (size_t i = 0; i < COUNT(tries); i++) {
+		end(&tries[i]);
+		has_answered(&tries[i], what[i] + 1);
+	}
+}
+
+/* Asks in a loop of its own, as often. */
+static void *
+ask_too(void *arg)
+{
+	struct try t;
+	char bytes[64], what[16];
+	size_t n;
+
+	(void)arg;
+	for (int i = 0; i < ROUNDS; i++) {
+		snprintf(what, sizeof(what), "p%03d\n", 999 - i);
+		prepare(&t, 0, what, 20000);
+		t.run = run_wait_begin(t.run, &t.facts);
+		assert_non_null(t.run);
+		while ((n = run_wait_read(t.run, bytes, sizeof(bytes))) > 0)
+			t.output += n;
+		run_wait_finish(t.run, &t.facts);
+		has_answered(&t, what + 1);
+	}
+	return NULL;
+}
+
+TEST(two_loops_share_a_process)
+{
+	pthread_t other;
+
+	assert_int_equal(pthread_create(&other, NULL, ask_too, NULL), 0);
+	ask_many(0);
+	assert_int_equal(pthread_join(other, NULL), 0);
+}
+
+TEST(a_process_that_prints_a_lot_is_read)
+{
+	struct try t;
+
+	begin(&t, 0, "f");
+	end(&t);
+	assert_int_equal(t.facts.end, RUN_EXITED);
+	assert_int_equal(t.output, 5);
+	buf_free(&t.errors);
+}
+
+TEST(one_that_dies_is_replaced_and_its_end_is_known)
+{
+	struct try t;
+
+	for (int i = 0; i < 5; i++) {
+		begin(&t, 0, "k");
+		end(&t);
+		assert_int_equal(t.facts.end, RUN_SIGNALED);
+		assert_int_equal(t.facts.signal, SIGKILL);
+		begin(&t, 0, "e");
+		end(&t);
+		assert_int_equal(t.facts.end, RUN_CUT);
+		assert_int_equal(t.facts.exit_status, 3);
+		begin(&t, 0, "p000\n");
+		end(&t);
+		has_answered(&t, "000\n");
+	}
+}
+
+TEST(waiting_ends_at_the_timeout)
+{
+	struct try busy, late;
+
+	prepare(&busy, 0, "s", 300);
+	run_begin_in(busy.run, runs, moved, &busy);
+	moved(&busy);
+	prepare(&late, 0, "p000\n", 100);
+	run_begin_in(late.run, runs, moved, &late);
+	end(&late);
+	assert_int_equal(late.facts.end, RUN_NOT_STARTED);
+	assert_int_equal(late.facts.error, ETIMEDOUT);
+	end(&busy);
+	assert_int_equal(busy.facts.end, RUN_TIMEOUT);
+}
+
+static void
+no_move(UNUSED void *arg)
+{
+}
+
+TEST(a_run_that_is_cancelled_gives_its_process_back)
+{
+	struct try t;
+
+	for (int i = 0; i < 3; i++) {
+		prepare(&t, 0, "k", 20000);
+		run_begin_in(t.run, runs, no_move, NULL);
+		while (!run_is_reached(t.run))
+			loop_round(loop, INT64_MAX);
+		run_cancel(t.run);
+	}
+	begin(&t, 0, "p000\n");
+	end(&t);
+	has_answered(&t, "000\n");
+}
+
+TEST(a_reload_keeps_processes)
+{
+	struct try t;
+
+	assert_ok(workers_set(conf));
+	begin(&t, 1, "p000\n");
+	end(&t);
+	has_answered(&t, "000\n");
+}
+
+static int
+open_all(UNUSED void **state)
+{
+	char self[PATH_MAX], text[2 * PATH_MAX + 512];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	assert_true(n > 0);
+	self[n] = '\0';
+	snprintf(text, sizeof(text),
+	    "[server]\ndatabase = x\n[defaults]\nprotocol = fastcgi\nhandler = "
+	    "'%s' "
+	    "process\n[route /a]\nprocesses = 1\n[route /b]\nprocesses = 3\n",
+	    self);
+	conf = conf_from(text);
+	return run_init() != RC_OK || loop_open(&loop) != RC_OK ||
+		runs_open(&runs, loop) != RC_OK || workers_open() != RC_OK ||
+		workers_set(conf) != RC_OK ||
+		pthread_create(&spawner, NULL, spawn, NULL) != 0
+	    ? -1
+	    : 0;
+}
+
+static int
+close_all(UNUSED void **state)
+{
+	runs_close(runs);
+	workers_stop();
+	assert_int_equal(pthread_join(spawner, NULL), 0);
+	workers_close();
+	conf_unref(conf);
+	loop_close(loop);
+	return 0;
+}
+
+GROUP(open_all, close_all)
