@@ -1,8 +1,9 @@
 """The fault points, and where the scenarios meet each.
 
-TABLE says which scenarios die at a point, and at which passages.  A point of
-src/base/fault.h that it does not name fails, and so does one that a scenario
-does not pass.
+TABLE says which scenarios die at a point, and at which passages; PLACES says
+that of the places of a request.  A point of src/base/fault.h or a place of
+src/oncewrap/engine_impl.h that they do not name fails, and so does one that a
+scenario does not pass.
 """
 import collections
 import os
@@ -207,6 +208,65 @@ for _name in ('HANDLER_START', 'HANDLER_STARTED', 'HANDLER_OUTPUT', 'JUDGED',
         'alone', 'many', 'child', 'release', 'large', 'lost', 'accepted',
         'stopping', 'stopping_late')]
 
+# The places of a request: [FATE.][stays_]SCENARIO[:PASSAGE], without a fate
+# for each of them.
+PLACES = {
+    'BEGIN': 'alone replay:2',
+    'PAGE': 'page',
+    'STATUS': 'accepted',
+    'MEMORY': 'json_waits',
+    'CHECK': 'alone',
+    'CHECK_SMALL': 'small_body',
+    'CHECK_LARGE': 'kept_large json_waits:2',
+    'CHECK_STORE': 'cut_off',
+    'CHECKED': 'alone unguarded',
+    'LOOK': 'alone duplicates:5 replay:2',
+    'LOOKED': 'alone duplicates:5 replay:2',
+    'COMPARE': 'compared',
+    'COMPARE_LARGE': 'compared_large',
+    'DECIDE': 'alone duplicates:5 replay:2',
+    'RECOVER': 'recovered',
+    'FETCH': 'replay',
+    'FETCH_STORE': 'replay_large',
+    'FIRST': 'waiting waiting:3',
+    'WAITED': 'waiting waiting:3',
+    'SLOT': 'alone unguarded',
+    'PREPARE': 'unknown.alone unknown.accepted',
+    'PREPARE_FILES': 'resume.alone resume.accepted kept_large',
+    'TAKE': 'alone many:5 accepted',
+    'TAKEN': 'alone many:5 accepted',
+    'RESPOND': 'alone replay:2 accepted',
+    'SHOW': 'accepted',
+    'START': 'unknown.stays_alone',
+    'START_NAMED': 'unknown.named',
+    'START_FILES': 'resume.stays_alone',
+    'SPAWN': 'alone many:5 unguarded',
+    'BEGIN_RUN': 'alone many:5 stays_alone',
+    'REACH': 'alone many:5 stays_alone',
+    'NAME': 'unknown.alone unknown.stays_alone',
+    'NAME_FILES': 'resume.alone resume.stays_alone',
+    'CANCEL': 'resume.stays_cancelled',
+    'SEND': 'alone many:5 stays_alone',
+    'OUTPUT': 'alone large:5 stays_alone',
+    'SPOOL': 'large large:9',
+    'STREAM': 'unguarded unguarded:2',
+    'RAN': 'alone large lost',
+    'LEFT': 'resume.lost resume.child_lost:2',
+    'PAUSE': 'resume.child_lost resume.child_lost:2',
+    'JUDGE': 'alone large lost',
+    'FINISHED': 'alone large lost',
+    'SETTLED': 'unknown.alone unknown.large',
+    'SETTLED_FILES': 'resume.alone resume.lost',
+    'RESULT': 'alone large lost',
+    'TELL': 'alone release:2 lost',
+    'TELL_FILES': 'answered',
+    'ANSWER': 'alone replay:2 accepted',
+    'REFUSE': 'refused',
+    'REFUSE_FILES': 'refused_page',
+    'REPLY': 'alone replay:2 refused',
+    'CLEAN': 'resume.alone resume.lost kept_large',
+}
+
 # Where a process is stopped, not killed, while another one sweeps.
 STOPPED = ('RESERVED', 'HANDLER_STARTED', 'HANDLER_OUTPUT', 'HANDLER_EXITED',
            'JUDGED', 'SETTLED', 'ANSWER_READY')
@@ -219,6 +279,23 @@ def listed():
     """The names in src/base/fault.h, in order."""
     with open(os.path.join(base.TOP, 'src', 'base', 'fault.h')) as f:
         return re.findall(r'^ \*\t([A-Z_]+)$', f.read(), re.MULTILINE)
+
+
+def of_places(fate):
+    """(name, function) of each case of the places."""
+    for name, plays in PLACES.items():
+        for play in plays.split():
+            play, _, n = play.partition(':')
+            only, dot, play = play.rpartition('.')
+            if dot and only != fate:
+                continue
+            run = case
+            if play.startswith('stays_'):
+                run, play = stays, play[len('stays_'):]
+            point = 'PLACE_' + name, n or 1
+            yield ('%s.%s%s.%s.%s' % ((fate, 'stays_' * (run is stays), play) +
+                                      point),
+                   run(getattr(scenario, play), fate, point[0], int(n or 1)))
 
 
 def fates():
@@ -261,6 +338,8 @@ def cases():
     for name in sorted((set(table) | set(RESUMED) | set(STAYS)) -
                        set(names)):
         found.append(('list.%s.is_not_in_fault_h' % name, not_met))
+    for name in sorted(set(PLACES) ^ set(scenario.PLACES)):
+        found.append(('list.none.PLACE_%s' % name, not_met))
     for fate in fates():
         for name in names:
             if name not in table and name not in RESUMED and \
@@ -274,6 +353,7 @@ def cases():
             for play, n in plays:
                 found.append(('%s.stays_%s.%s.%d' % (fate, play, name, n),
                               stays(getattr(scenario, play), fate, name, n)))
+        found += of_places(fate)
         for name in STOPPED:
             found.append(('%s.stopped.%s.1' % (fate, name),
                           case(scenario.stopped, fate, name, 1)))

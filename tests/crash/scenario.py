@@ -8,6 +8,7 @@ import os
 import signal
 
 import base
+import fcgi
 import proc
 from answer import eq, problem
 from base import wait_until
@@ -25,6 +26,13 @@ LARGE = 'size=5000000'
 # is about to die may take one.
 SOME = 20
 ON_THE_WAY = ('COMMIT_SENT', 'COMMIT_FOUND', 'OWNER_MOVED')
+PLACES = base.places()
+
+
+def durable_at(place):
+    """0: nothing of its key is, 1: the reservation, 2: the outcome."""
+    at = PLACES.index(place)
+    return (at >= PLACES.index('TAKEN')) + (at >= PLACES.index('FINISHED'))
 
 
 def expected(fate, name, n):
@@ -49,7 +57,9 @@ def expected(fate, name, n):
         n = int(n)
     elif base.POSTGRES and name.startswith('COMMIT'):
         return [None]
-    if name in ('COMMIT_DONE', 'COMMIT_TOLD'):
+    if name.startswith('PLACE_'):
+        durable = durable_at(name[len('PLACE_'):])
+    elif name in ('COMMIT_DONE', 'COMMIT_TOLD'):
         durable = n - start
     elif name.startswith('COMMIT') or name.startswith('OP'):
         durable = n - start - 1
@@ -185,6 +195,171 @@ def replay(t, *point):
     life.post('k')
     life.post('k')
     life.over(['k'])
+
+
+def replay_large(t, *point):
+    """The same of an answer that is read apart from its record."""
+    life = Life(t, point, 'size=5000')
+    life.arm()
+    life.post('k')
+    life.post('k')
+    life.over(['k'])
+
+
+def meets(life, ask):
+    """The process dies of a request that has no run of its own, or stores
+    nothing; then it is asked again.  Returns the answer."""
+    def dies():
+        try:
+            ask()
+        except (OSError, fcgi.Closed):
+            pass
+    life.arm()
+    run = Background(dies)
+    life.dies()
+    run.result()
+    life.start_again()
+    answer = ask()
+    life.check_doctor()
+    return answer
+
+
+def page(t, *point):
+    """An operator looks."""
+    life = Life(t, point, server={'admin_path': '/once'})
+    eq(meets(life, lambda: life.once.get('/once/')).status, 200)
+
+
+def unguarded(t, *point):
+    """A handler runs without a key, and its output is passed on."""
+    life = Life(t, point)
+    life.once.defaults['handler'] = t.sh('ledger; status 200; echo done')
+    eq(meets(life, life.once.get).body, b'done\n')
+    eq(life.once.ls(), [])
+
+
+def cut_off(t, *point):
+    """A body is shorter than its length."""
+    life = Life(t, point)
+    problem(meets(life, lambda: life.once.post('k', 'body', length=5)),
+            'body-incomplete')
+    eq((life.once.ls(), t.ledger()), ([], []))
+
+
+def refused(t, *point, page=False):
+    """A request without its key is turned away, perhaps with a page."""
+    more = {}
+    if page:
+        t.write('pages/any.html', 'no')
+        more['problem_pages'] = t.path('pages')
+    life = Life(t, point, server=more, defaults={'key': 'required'})
+    answer = meets(life, lambda: life.once.post(headers=(
+        [('Accept', 'text/html')] * page)))
+    eq((answer.status, answer.body == b'no'), (400, page), answer)
+    eq((life.once.ls(), t.ledger()), ([], []))
+
+
+def refused_page(t, *point):
+    refused(t, *point, page=True)
+
+
+def named(t, *point):
+    """The handler is at a host with a name, and nobody is there."""
+    life = Life(t, point)
+    life.once.defaults['handler'] = 'tcp:localhost:1'
+    answer = meets(life, lambda: life.once.post('k'))
+    problem(answer, 'outcome-unknown')
+
+
+def with_body(life, body, **more):
+    """Every request has this body."""
+    post = life.once.post
+    life.once.post = lambda key, **kw: post(key, body=body, **more, **kw)
+
+
+def small_body(t, *point):
+    """The body is parsed apart."""
+    life = Life(t, point)
+    with_body(life, 5000 * 'b')
+    life.arm()
+    life.post('k')
+    life.over(['k'])
+
+
+def json_waits(t, *point):
+    """Two bodies are compared as JSON, and there is memory for one."""
+    life = Life(t, point)
+    with_body(life, '{"a": "%s"}' % ((12 << 20) * 'b'),
+              type='application/json')
+    life.arm()
+    parallel([lambda k=k: life.post(k) for k in KEYS[:2]])
+    life.over(KEYS[:2])
+
+
+def compared(t, *point, size=5):
+    """Since the first request, its route compares something else."""
+    life = Life(t, point)
+    with_body(life, size * 'b')
+    life.start()
+    life.post('k')
+    life.once.stop()
+    life.once.defaults['fingerprint_headers'] = 'X-Amount'
+    life.arm()
+    life.post('k')
+    life.over(['k'])
+
+
+def compared_large(t, *point):
+    compared(t, *point, size=100_000)
+
+
+def recovered(t, *point):
+    """A retry finds that the process which ran its request is dead."""
+    life = Life(t, point, 'gate')
+    gate = life.gate()
+    life.start()
+    run = Background(lambda: life.post('k'))
+    gate.wait()
+    first = life.once
+    life.once = t.once(life.handler, server=life.server,
+                       defaults=life.defaults, name='other',
+                       database=first.database, start=False)
+    life.arm()
+    wait_until(life.once.has_started, 'it has swept')
+    first.kill()
+    run.result()
+    life.end_orphans()
+    gate.open(SOME)
+    life.post('k')
+    life.over(['k'])
+
+
+def child_lost(t, *point):
+    """The handler is killed, and what it left behind lives."""
+    life = Life(t, point, 'child', 'die')
+    life.arm()
+    run = Background(lambda: life.post('k'))
+    life.dies()
+    run.result()
+    life.over(['k'])
+
+
+def cancelled(t, *point):
+    """A process that stays has no file any more: it gets no request."""
+    life = Life(t, point)
+    life.arm()
+    wait_until(lambda: len(proc.children(life.once.pid)) == 2, 'processes')
+    folder = life.once.local('-attempts')
+    for name in os.listdir(folder):
+        if name.endswith('.process'):
+            os.unlink(os.path.join(folder, name))
+    life.post('k')
+    life.dies()
+    life.start_again()
+    eq(life.runs('k'), 0)
+    wait_until(lambda: life.once.state('k') == 'failed_retryable',
+               'it is released')
+    life.check(['k'])
 
 
 def large(t, *point):
@@ -445,7 +620,7 @@ def accepted(t, *point):
     if point[1].startswith('REPLAY'):
         life.once.wait_state('k', 'completed')
         life.post('k')
-    if point[1] == 'STATUS_FOUND':
+    if point[1] in ('STATUS_FOUND', 'PLACE_STATUS'):
         life.once.wait_state('k', 'completed')
         Background(lambda: life.once.get(resource(life, 'k')))
     life.dies()
@@ -490,8 +665,7 @@ def resource_renamed(t, *point):
 
 def large_request(life):
     """Every request has a body that is stored in four pieces."""
-    post = life.once.post
-    life.once.post = lambda key, **kw: post(key, body=400000 * 'b', **kw)
+    with_body(life, 400000 * 'b')
 
 
 def nothing_is_staged(life):

@@ -375,6 +375,16 @@ def test_timeout_kills_what_is_deaf_to_term(t):
                'the group is gone')
 
 
+def test_timeout_kills_what_is_deaf_though_its_parent_has_gone(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh("(trap '' TERM; gate gate) & gate gate"),
+                  defaults={'timeout': '2s', 'kill_after': '200ms'})
+    running = Background(lambda: once.post('k'))
+    gate.wait(), gate.wait()
+    problem(running.result(), 'handler-timeout', unknown=True)
+    wait_until(lambda: not once.handlers(), 'the group is gone')
+
+
 def test_kill_after_is_waited_for(t):
     t.gate()
     once = t.once(handler=t.sh(
