@@ -96,6 +96,7 @@ job_free(struct job *job)
 	record_free(&job->record);
 	store_inline_answer_free(&job->inline_answer);
 	attempt_free(&job->attempt);
+	free(job->key);
 	free(job->piece);
 	free(job);
 }

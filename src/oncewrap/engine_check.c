@@ -274,7 +274,7 @@ engine_fingerprint(struct job *job, const char *fingerprint_spec)
 	    (rc = engine_read_json(job)) != RC_OK)
 		return rc;
 	rc = fingerprint_new(
-	    &fp, job->rq, job->json, fingerprint_spec, job->key.text);
+	    &fp, job->rq, job->json, fingerprint_spec, job->key);
 	while (rc == RC_OK && (rc = fingerprint_next(fp)) == RC_PENDING) {
 		rc = RC_OK;
 		body_open(&body, job->rq);

@@ -179,7 +179,7 @@ struct job {
 	enum rc search_rc;
 	enum key_verdict verdict;
 	const struct conf_source *source; /* where it is, or NULL: a pair */
-	struct key key;
+	char *key; /* KEY_OK */
 	/* from engine_read_json() to engine_drop_json() */
 	bool json_known;
 	struct json *json;    /* the body, or NULL: it is not I-JSON */

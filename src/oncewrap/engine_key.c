@@ -190,6 +190,7 @@ search(struct job *job, struct key_search *search)
 {
 	const struct conf_route *rule = job->rule;
 	enum key_needs needs;
+	struct key key;
 	enum rc rc;
 
 	rc = key_search_init(search, &rule->key_from, rule->key_syntax, job->rq,
@@ -213,10 +214,12 @@ search(struct job *job, struct key_search *search)
 			rc = key_search_json(search, job->json);
 		break;
 	}
-	if (rc == RC_OK)
-		job->verdict =
-		    key_search_find(search, rule, &job->key, &job->source);
-	return rc;
+	if (rc != RC_OK)
+		return rc;
+	job->verdict = key_search_find(search, rule, &key, &job->source);
+	if (job->verdict == KEY_OK && (job->key = strdup(key.text)) == NULL)
+		return RC_NOMEM;
+	return RC_OK;
 }
 
 enum rc
@@ -237,7 +240,7 @@ engine_note_key(struct job *job)
 {
 	if (job->rq->log != NULL && engine_find_key(job) == RC_OK &&
 	    job->verdict == KEY_OK)
-		log_request_key(job->rq->log, job->key.text);
+		log_request_key(job->rq->log, job->key);
 }
 
 void
@@ -245,7 +248,7 @@ engine_make_reference(struct job *job)
 {
 	const struct store_identity identity = { .scope = job->scope.data,
 		.path = job->rq->path,
-		.key = job->key.text };
+		.key = job->key };
 
 	/* Without memory the instance stays what it is. */
 	if (job->scope_rc == RC_OK && engine_find_key(job) == RC_OK &&
@@ -359,6 +362,6 @@ engine_check_key(struct job *job)
 			    job->rule->key_max_length);
 		return engine_refuse(job, PROBLEM_KEY_INVALID, detail);
 	}
-	job->reservation.identity.key = job->attempt.key = job->key.text;
+	job->reservation.identity.key = job->attempt.key = job->key;
 	return true;
 }

@@ -43,7 +43,7 @@ engine_note_unused(struct job *job)
 {
 	const struct store_identity identity = { .scope = job->scope.data,
 		.path = job->rq->path,
-		.key = job->key.text };
+		.key = job->key };
 	struct record record;
 	enum rc rc;
 

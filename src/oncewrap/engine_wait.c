@@ -54,7 +54,7 @@ engine_wait_in(struct job *job, struct job_list *list, enum place then)
 	TAILQ_INSERT_TAIL(list, job, link);
 	if (list == &job->engine->first)
 		LIST_INSERT_HEAD(
-		    &job->engine->same[bucket_of(job->key.text)], job, same);
+		    &job->engine->same[bucket_of(job->key)], job, same);
 	job->list = list;
 	count_in_list(job, 1);
 	job->place = then;
@@ -115,10 +115,10 @@ engine_wake_same(const struct job *ended)
 	struct engine *engine = ended->engine;
 	struct job *job, *next;
 
-	for (job = LIST_FIRST(&engine->same[bucket_of(ended->key.text)]);
+	for (job = LIST_FIRST(&engine->same[bucket_of(ended->key)]);
 	     job != NULL; job = next) {
 		next = LIST_NEXT(job, same);
-		if (strcmp(job->key.text, ended->key.text) == 0)
+		if (strcmp(job->key, ended->key) == 0)
 			engine_wake(job);
 	}
 }
