@@ -346,6 +346,9 @@ look_at_some(struct loop_timer *t)
 	for (int i = 0;
 	     i < LOOK_EACH && (job = TAILQ_FIRST(&engine->first)) != NULL; i++)
 		engine_wake(job);
+	/* Perhaps none of those comes back. */
+	if (!TAILQ_EMPTY(&engine->first))
+		loop_set(engine->loop, t, loop_now(engine->loop) + LOOK_PAUSE);
 }
 
 enum place

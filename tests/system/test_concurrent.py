@@ -180,3 +180,20 @@ def test_two_processes_on_one_database_run_it_once(t):
         eq(len([a for a in answers if a.status == 201 and not a.replayed]), 1)
         eq(len({a.body for a in answers if a.status == 201}), 1)
     eq(len(t.ledger()), 5)
+
+
+def test_wait_ends_for_more_than_look_at_once(t):
+    """The first request of the key is another process's."""
+    gate, once = waiting(t, wait_time='1h')
+    two = t.once(handler=t.sh('ledger; status 500'), name='two',
+                 database=once.database, server={'admin_path': '/once'},
+                 defaults={'concurrent': 'wait', 'wait_time': '1h'})
+    winner = once.begin('k')
+    gate.wait()
+    conns = waiters(two, 450)
+    gate.open()
+    answer = winner.answer()
+    first(answer, 201, b'done\n')
+    for conn in conns:
+        replay(conn.answer(), answer)
+    eq(t.ledger(), ['1 '])
