@@ -349,7 +349,7 @@ def test_nearly_full_disk_and_large_answers_settle_each_that_ran(t):
 
 def test_requests_that_wait_for_the_lock_hold_up_no_other(t):
     once = once_with(t, server={'busy_timeout': '60s',
-                                'admin_path': '/admin'})
+                                'admin_path': '/once'})
     done = once.post('done')
     first(done, 201)
     lock = Lock(t, once.database)
@@ -357,7 +357,7 @@ def test_requests_that_wait_for_the_lock_hold_up_no_other(t):
     once.wait_gauge('requests', 21)     # and the one that asks
     eq([p.done() for p in posts], [False] * 20)
     replay(once.post('done'), done)
-    eq(once.get('/admin/health').status, 200)
+    eq(once.get('/once/health').status, 200)
     lock.release()
     for post in posts:
         first(post.result(), 201)
