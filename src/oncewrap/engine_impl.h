@@ -72,6 +72,7 @@ enum engine_by {
 	X(TAKE, engine_take, BY_LOOP) \
 	X(TAKEN, engine_taken, BY_LOOP) \
 	X(RESPOND, engine_respond, BY_LOOP) \
+	X(RESPOND_STORE, engine_respond, BY_STORE) \
 	X(SHOW, engine_show, BY_STORE) \
 	/* the program */ \
 	X(START, engine_start, BY_LOOP) \

@@ -452,5 +452,8 @@ engine_taken(struct job *job)
 		return PLACE_RESPOND;
 	if (job->record.id != 0)
 		note_acted(job);
+	/* The store is asked who has filled it: is_kept_full(). */
+	if (job->decision == DECIDE_NO_ROOM)
+		return PLACE_RESPOND_STORE;
 	return decide_is_limit(job->decision) ? PLACE_RESPOND : PLACE_LOOK;
 }
