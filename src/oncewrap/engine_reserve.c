@@ -222,8 +222,8 @@ engine_compare(struct job *job)
 
 /* --- the decision --------------------------------------------------------- */
 
-/* Whether the process that has the lease is dead, and it is time for a try to
- * recover the key.  Each key is tried only now and then, because a try reads
+/* Whether the process that has the lease may be dead, and it is time for a try
+ * to recover the key.  Each key is tried only now and then, because a try reads
  * the list of all processes. */
 static bool
 may_recover(struct job *job)
@@ -234,7 +234,7 @@ may_recover(struct job *job)
 	    &engine->recovery[record->id % ENGINE_RECOVERIES];
 	const int64_t now = loop_now(engine->loop);
 
-	if (!store_owner_is_dead(engine->store, record->owner) ||
+	if (!store_owner_may_be_gone(engine->store, record->owner) ||
 	    (last->id == record->id && now < last->again_mono))
 		return false;
 	*last = (struct engine_recovery){ record->id, now + RECOVER_PAUSE };

@@ -327,7 +327,7 @@ store_recover(struct store *s, int limit, struct store_change *changes, int *n);
 void store_changes_free(struct store_change *changes, int n);
 
 /* Whether the owner of a lease is dead; false if that cannot be determined.
- * Cheap. */
+ * With PostgreSQL it may wait. */
 bool store_owner_is_dead(struct store *s, int64_t owner);
 
 /* Like store_recover(), for one attempt of a dead owner.  *n is 0 if the

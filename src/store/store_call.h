@@ -89,4 +89,8 @@ void store_call_work(struct store *s, struct store_call *call,
  * waiting. */
 bool store_is_durable(struct store *s, const struct record *record);
 
+/* Whether store_owner_is_dead() may be true, as far as can be told without
+ * waiting. */
+bool store_owner_may_be_gone(struct store *s, int64_t owner);
+
 #endif

@@ -77,6 +77,8 @@ struct store_tally {
 	    (s, after, gone, max, n)) \
 	X(bool, owner_gone, (struct store *s, int64_t owner, \
 	    struct store_gone *gone), (s, owner, gone)) \
+	X(bool, owner_may_be_gone, (struct store *s, int64_t owner), \
+	    (s, owner)) \
 	X(const char *, why, (struct store *s, enum rc rc, char *out, \
 	    size_t size), (s, rc, out, size)) \
 	X(bool, health, (struct store *s, char *why, size_t size), \
@@ -225,7 +227,8 @@ enum rc store_liveness(struct store *s, struct liveness **liveness);
 enum rc store_lost_owners(struct store *s, int64_t after,
     struct store_gone *gone, size_t max, size_t *n);
 
-/* Whether an owner is gone; false if that cannot be determined.  Cheap. */
+/* Whether an owner is gone; false if that cannot be determined.  With
+ * PostgreSQL it may wait. */
 bool store_owner_gone(struct store *s, int64_t owner, struct store_gone *gone);
 
 /* The leases, and the tries of effects, for store_recover(): which is each

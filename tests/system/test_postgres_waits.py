@@ -3,7 +3,8 @@ and what oncectl then says."""
 import time
 
 import shared
-from answer import eq, problem
+from answer import eq, first, problem, replay
+from once import Background
 from test_postgres_ops import UNKNOWN, ctl, daemon, refused, servers
 
 BUSY = 2
@@ -45,3 +46,29 @@ def test_what_a_commit_without_an_answer_has_done_is_said(t):
         refused(ctl(t, '-f', conf, *verb), says)
     server.synchronous('')
     eq([row['state'] for row in once.ls()], ['unknown', 'unknown'])
+
+
+def test_the_list_of_owners_is_waited_for_by_no_others(t):
+    """Nothing is known yet of the process that runs the first request."""
+    server = servers(t).make('a')
+    gate = t.gate()
+    handler = t.sh('[ "$ONCE_KEY" = k ] && gate gate; status 200')
+    options = {'owner_timeout': '10m', 'busy_timeout': '10m'}
+    other = daemon(t, server, handler, options, name='other')
+    answer = other.post('small')
+    first(answer)
+    once = daemon(t, server, handler, options)
+    run = Background(lambda: once.post('k'))
+    gate.wait()
+    db = shared.connect(server.uri())
+    t.defer(db.close)
+    db.execute('BEGIN')
+    db.execute('LOCK TABLE once_owner IN ACCESS EXCLUSIVE MODE')
+    conn = other.begin('k')
+    for _ in range(3):
+        assert conn.silent(0.2), 'it has an answer'
+        replay(other.post('small'), answer)
+    db.execute('ROLLBACK')
+    eq(conn.answer().code, 'key-in-progress')
+    gate.open()
+    first(run.result())

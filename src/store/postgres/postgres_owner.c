@@ -408,6 +408,16 @@ postgres_owner_gone(struct store *s, int64_t owner, struct store_gone *g)
 	return gone;
 }
 
+bool
+postgres_owner_may_be_gone(struct store *s, int64_t owner)
+{
+	struct store_gone g;
+	bool known;
+
+	return owner > 0 && owner != s->owner &&
+	    (find_gone(s, owner, &g, &known) || !known);
+}
+
 enum rc
 postgres_lost_owners(struct store *s, int64_t after, struct store_gone *gone,
     size_t max, size_t *n)

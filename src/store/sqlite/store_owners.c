@@ -83,6 +83,12 @@ sqlite_owner_gone(struct store *store, int64_t owner, struct store_gone *gone)
 	return store_is_dead(store, owner);
 }
 
+bool
+sqlite_owner_may_be_gone(struct store *store, int64_t owner)
+{
+	return store_is_dead(store, owner);
+}
+
 enum rc
 sqlite_recover(
     struct store *store, int limit, struct store_change *changes, int *n)
