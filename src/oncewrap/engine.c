@@ -288,10 +288,20 @@ engine_refuse_now(struct job *job)
 	return PLACE_REPLY;
 }
 
+/* Whether it takes a disk to free its attempt: a large file takes a while. */
+static bool
+is_to_be_cleaned(const struct job *job)
+{
+	const struct attempt *at = &job->attempt;
+
+	return attempt_has_files(at) ||
+	    (at->output != NULL && spool_fd(at->output) != -1);
+}
+
 enum place
 engine_reply(struct job *job)
 {
-	if (attempt_has_files(&job->attempt))
+	if (is_to_be_cleaned(job))
 		return PLACE_CLEAN;
 	exchange_answer(job->exchange, &job->answer);
 	return PLACE_END;

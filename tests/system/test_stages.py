@@ -151,6 +151,7 @@ WAYS = {
     'json': Way('MEMORY CHECK_LARGE:2', asks=HEAVY, beside=heavy,
                 early=has_memory, server={'admin_path': '/once'}),
     'large_answer': Way('OUTPUT SPOOL SPOOL:4 FINISHED REPLY', LARGE),
+    'large_refused': Way('SPOOL CLEAN REPLY', LARGE + '; exit 1', want=502),
     'resume': Way('PREPARE_FILES NAME_FILES SETTLED_FILES CLEAN', **RESUME),
     'lost': Way('RAN LEFT PAUSE LEFT:2', LOST, want=502, **RESUME),
     'stays_resume': Way('START_FILES NAME_FILES CLEAN', kinds, asks=KINDS,
