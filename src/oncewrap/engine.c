@@ -345,6 +345,7 @@ static const struct {
 } kinds[BY_N] = {
 	[BY_SMALL] = { "parse", 1 },
 	[BY_LARGE] = { "body", 2 },
+	[BY_FILES] = { "file", 2 },
 	[BY_START] = { "start", 4 },
 	[BY_PAGE] = { "page", 2 },
 	[BY_NAMES] = { "names", 2 },
@@ -395,7 +396,7 @@ engine_close(struct engine *engine)
 struct helpers *
 engine_helpers(struct engine *engine)
 {
-	return engine->helpers[BY_LARGE];
+	return engine->helpers[BY_FILES];
 }
 
 bool

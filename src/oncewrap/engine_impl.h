@@ -31,7 +31,8 @@ enum engine_by {
 	BY_LOOP,
 	BY_STORE, /* calls of the store that may wait, and files */
 	BY_SMALL, /* parses bodies that are in memory */
-	BY_LARGE, /* parses and writes large bodies */
+	BY_LARGE, /* parses large bodies */
+	BY_FILES, /* writes large bodies and outputs */
 	BY_START, /* starts programs: lives as long as they do */
 	BY_PAGE,  /* makes pages for operators */
 	BY_NAMES, /* looks up the names of hosts */
@@ -86,7 +87,7 @@ enum engine_by {
 	X(CANCEL, engine_cancel, BY_LOOP) \
 	X(SEND, engine_send, BY_LOOP) \
 	X(OUTPUT, engine_output, BY_LOOP) \
-	X(SPOOL, engine_spool, BY_LARGE) \
+	X(SPOOL, engine_spool, BY_FILES) \
 	X(STREAM, engine_stream, BY_LOOP) \
 	X(RAN, engine_ran, BY_LOOP) \
 	X(LEFT, engine_left, BY_STORE) \

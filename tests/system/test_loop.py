@@ -129,6 +129,22 @@ def test_large_json_out_of_order(t):
         first(post.result(), 201)
 
 
+def test_json_that_takes_all_helpers_for_it(t):
+    """A file is written meanwhile."""
+    hold = t.gate('hold')
+    once = t.once(handler=t.sh('n=$(wc -c); status 201; echo $n'), env=dict(
+        os.environ, LD_PRELOAD=library(t, 'hold'), HOLD_GATE=t.path('hold')))
+    body = '{"a":"%s"}' % (13 * MIB // 2 * 'x')
+    posts = [Background(lambda n=n: once.post(
+        'k%d' % n, body, type='application/json')) for n in range(2)]
+    for _ in posts:
+        hold.wait()
+    eq(once.request('GET', body=bytes(4 * MIB)).body, b'%d\n' % (4 * MIB))
+    hold.open(2)
+    for post in posts:
+        first(post.result(), 201)
+
+
 def test_a_database_that_is_locked(t):
     once = t.once(handler=t.sh(SAY), server={'busy_timeout': '10m'})
     others = Others(once)
