@@ -61,6 +61,21 @@ engine_wait_in(struct job *job, struct job_list *list, enum place then)
 	return PLACE_WAIT;
 }
 
+/* So many jobs go on in a row, before what came meanwhile has its turn. */
+#define TURN 64
+
+static void go_on_with_woken(struct loop_message *m);
+
+static void
+send_wake(struct engine *engine)
+{
+	if (engine->waking)
+		return;
+	engine->waking = true;
+	engine->wake.come = go_on_with_woken;
+	loop_send(engine->loop, &engine->wake);
+}
+
 /* The jobs that are woken by those that go on now wait for the next call: so no
  * job is in the middle of another one's. */
 static void
@@ -72,11 +87,15 @@ go_on_with_woken(struct loop_message *m)
 	bool more = true;
 
 	engine->waking = false;
-	while (more && (job = TAILQ_FIRST(&engine->woken)) != NULL) {
+	for (int i = 0;
+	     i < TURN && more && (job = TAILQ_FIRST(&engine->woken)) != NULL;
+	     i++) {
 		more = job != last;
 		leave_list(job);
 		engine_go(job, job->place);
 	}
+	if (!TAILQ_EMPTY(&engine->woken))
+		send_wake(engine);
 }
 
 void
@@ -86,11 +105,7 @@ engine_wake(struct job *job)
 
 	loop_clear(engine->loop, &job->timer);
 	(void)engine_wait_in(job, &engine->woken, job->place);
-	if (engine->waking)
-		return;
-	engine->waking = true;
-	engine->wake.come = go_on_with_woken;
-	loop_send(engine->loop, &engine->wake);
+	send_wake(engine);
 }
 
 void

@@ -234,3 +234,30 @@ def test_requests_that_wait_for_the_first_one(t):
         replay(conn.answer(), answer)
         conn.close()
     eq(t.ledger().count('1 k'), 1)
+
+
+def test_others_have_their_turn_while_many_go_on(t):
+    """The daemon stops as the first one of those goes on that have waited for
+    another process."""
+    gate = t.gate()
+    once = t.once(handler=t.sh('[ "$ONCE_KEY" = k ] && gate gate; ' + SAY))
+    run = Background(lambda: once.post('k'))
+    gate.wait()
+    two = t.once(handler=t.sh(SAY), name='two', database=once.database,
+                 defaults={'concurrent': 'wait', 'wait_time': '1h'},
+                 env=dict(os.environ, ONCEWRAP_FAULT='PLACE_WAITED:1:stop'))
+    others = Others(two)
+    os.kill(two.pid, signal.SIGSTOP)
+    conns = [two.begin('k') for _ in range(200)]
+    os.kill(two.pid, signal.SIGCONT)
+    wait_until(lambda: proc.state(two.pid) == 'T', 'it stops')
+    gate.open()
+    answer = run.result()
+    small = two.begin('small')
+    os.kill(two.pid, signal.SIGCONT)
+    replay(small.answer(), others.first)
+    for conn in conns:
+        replay(conn.answer(), answer)
+    said = two.log_lines('event=replay')
+    place, = [n for n, line in enumerate(said) if 'key=small' in line]
+    assert place < 150, '%d of %d' % (place, len(said))
