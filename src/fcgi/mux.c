@@ -18,6 +18,9 @@
 
 #include "conn.h"
 
+/* So many connections expire in a row. */
+#define TURN 64
+
 void
 mux_time(struct mux *m, int64_t at)
 {
@@ -95,23 +98,38 @@ stalled(struct conn *c, const struct log_request *log, const char *doing)
 	conn_close(c);
 }
 
-/* Ends what has expired, and sets the timer for the first of the others. */
-static void
-mux_expire(struct mux *m)
+/* Ends one connection that has expired.  False: there is none, and the timer is
+ * set for the first of the others. */
+static bool
+expire_one(struct mux *m)
 {
 	struct conn *c;
 
-	while ((c = slow_head(m)) != NULL)
+	if ((c = slow_head(m)) != NULL)
 		stalled(c, NULL, "reading the parameters");
-	while ((c = expired(m, &m->reading, m->io_timeout)) != NULL)
+	else if ((c = expired(m, &m->reading, m->io_timeout)) != NULL)
 		stalled(c, conn_log(c), "reading");
-	while ((c = expired(m, &m->sending, m->io_timeout)) != NULL)
-		if (c->state == CONN_STREAMING)
-			exchange_give_up(&c->exchange);
-		else
-			stalled(c, conn_log(c), "sending");
-	while ((c = expired(m, &m->linger, CONN_LINGER)) != NULL)
-		conn_close(c);
+	else if ((c = expired(m, &m->sending, m->io_timeout)) == NULL) {
+		if ((c = expired(m, &m->linger, CONN_LINGER)) != NULL)
+			conn_close(c);
+	} else if (c->state == CONN_STREAMING)
+		exchange_give_up(&c->exchange);
+	else
+		stalled(c, conn_log(c), "sending");
+	return c != NULL;
+}
+
+/* Ends what has expired; after some of it the other connections have their
+ * turn. */
+static void
+mux_expire(struct mux *m)
+{
+	int n = 0;
+
+	while (n < TURN && expire_one(m))
+		n++;
+	if (n == TURN)
+		mux_time(m, loop_now(m->loop));
 	if (m->resume_at != 0 && m->resume_at <= loop_now(m->loop))
 		acceptor_resume(m);
 	if (m->resume_at != 0)

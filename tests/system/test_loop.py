@@ -261,3 +261,22 @@ def test_others_have_their_turn_while_many_go_on(t):
     said = two.log_lines('event=replay')
     place, = [n for n, line in enumerate(said) if 'key=small' in line]
     assert place < 150, '%d of %d' % (place, len(said))
+
+
+def test_others_have_their_turn_while_many_stall(t):
+    """The time of thousands of connections is over at once."""
+    once = t.once(handler=t.sh(SAY), server={'io_timeout': '1s'})
+    others = Others(once)
+    conns = [once.connect() for _ in range(4000)]
+    for conn in conns:
+        conn.send(fcgi.begin())
+    others.ask()
+    os.kill(once.pid, signal.SIGSTOP)
+    time.sleep(1.1)
+    small = once.begin('small')
+    os.kill(once.pid, signal.SIGCONT)
+    replay(small.answer(), others.first)
+    once.wait_log('event=peer-stalled', len(conns))
+    said = once.log_lines('event=peer-stalled|event=replay')
+    place = max(n for n, line in enumerate(said) if 'key=small' in line)
+    assert place < len(conns) // 2, place
