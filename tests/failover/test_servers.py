@@ -69,6 +69,8 @@ def test_out_of_connections(t):
 def small_disk(t, size):
     """Servers of which disk/NAME has a disk of its own."""
     base.need_root()
+    # Where the others have their data, in memory.
+    os.environ.pop('POSTGRES_DATA', None)
     group = world.servers(t)
     disk = os.path.join(group.folder, 'disk')
     os.mkdir(disk)
