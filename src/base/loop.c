@@ -120,7 +120,6 @@ call_ends(void)
 		return;
 	log_event(LOG_ERROR, "loop-waited", NULL, LOG_S("doing", doing),
 	    LOG_I("us", took));
-	abort();
 }
 
 void

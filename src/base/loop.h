@@ -80,9 +80,9 @@ void loop_clear(struct loop *l, struct loop_timer *t);
 void loop_send(struct loop *l, struct loop_message *m);
 
 /*
- * Within a call: what it does from now on; a constant.  In a test build
- * (--enable-record-checks) the process ends by abort() if a call of the loop,
- * or a part of it that this begins, takes longer than 50 ms.
+ * Within a call: what it does from now on; a constant.  A test build
+ * (--enable-record-checks) logs a call of the loop, or a part of it that this
+ * begins, that takes longer than 50 ms; the tests fail then.
  */
 void loop_doing(const char *what);
 

@@ -86,8 +86,9 @@ def listener(t, name='inherited.sock'):
 
 
 def check_log(text):
-    """No assertion and no sanitizer has spoken."""
+    """No assertion and no sanitizer has spoken, and nothing has kept all
+    requests waiting."""
     for sign in ('Sanitizer', 'runtime error:', 'Assertion', 'assert(',
-                 '==ERROR', 'stack smashing'):
+                 '==ERROR', 'stack smashing', 'event=loop-waited'):
         assert sign not in text, 'in the log: %s' % \
             text[max(0, text.index(sign) - 200):][:800]
