@@ -14,6 +14,7 @@
 #include <semaphore.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -987,6 +988,41 @@ TEST(slow_reader_gets_it_all)
 	round_trip_alone("meanwhile");
 	expect_bytes(slow, BARE_HEAD, bytes, sizeof(bytes));
 	round_trip(slow, true, "again");
+}
+
+/* A peer that reads as fast as it is sent to. */
+static bool takes_all;
+static unsigned sends;
+
+ssize_t
+sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	ssize_t n = 0;
+
+	if (!takes_all)
+		return syscall(SYS_sendmsg, fd, msg, flags);
+	sends++;
+	for (size_t i = 0; i < msg->msg_iovlen; i++)
+		n += (ssize_t)msg->msg_iov[i].iov_len;
+	return n;
+}
+
+TEST(peer_that_takes_all_at_once_keeps_no_others_waiting)
+{
+	int fd = start_and_dial("");
+
+	ask(fd, false, "GET", "q");
+	takes_all = true;
+	sends = 0;
+	answer_bytes(next("q"), sizeof(bytes));
+	assert_in_range(sends, 1, 4);
+	while (takes_all) {
+		sends = 0;
+		loop_round(loop, clock_mono() + 1000);
+		assert_in_range(sends, 0, 4);
+		takes_all = sends > 0;
+	}
+	expect_closed(fd);
 }
 
 TEST(peer_that_does_not_take_its_answer_is_dropped)
