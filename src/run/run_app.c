@@ -40,6 +40,10 @@
 /* Time (ms) for a process that has closed its connection to end by itself. */
 #define CLOSE_GRACE 200
 
+/* So many records are sent in a row, before others have their turn: the
+ * application may read as fast as it is sent to. */
+#define RECORDS 8
+
 /* --- the request -------------------------------------------------------- */
 
 /* Puts the next record of the body into .send, which is sent.  False: there is
@@ -74,7 +78,7 @@ run_app_send(struct run *run)
 	struct run_app *app = run->app;
 	ssize_t n;
 
-	while (!app->all_sent && run->out != -1) {
+	for (int i = 0; i < RECORDS && !app->all_sent && run->out != -1; i++) {
 		if (app->sent == app->send.len && !next_record(app)) {
 			app->all_sent = true;
 			break;

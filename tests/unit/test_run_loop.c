@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -304,6 +305,52 @@ TEST(a_queue_that_stays_full_is_tried_until_the_timeout)
 	unlink(at.sun_path);
 	rmdir(folder);
 	close(listener);
+}
+
+/* An application that reads as fast as it is sent to. */
+static bool takes_all;
+static size_t sends, sent;
+
+ssize_t
+send(int fd, const void *data, size_t n, int flags)
+{
+	if (!takes_all)
+		return syscall(SYS_sendto, fd, data, n, flags, NULL, 0);
+	sends++;
+	sent += n;
+	return (ssize_t)n;
+}
+
+TEST(an_application_that_takes_all_at_once_keeps_no_others_waiting)
+{
+	static const char body[8 << 20];
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	char folder[] = "/tmp/test_run_loop.XXXXXX", address[128];
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct try t;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/s", folder);
+	snprintf(address, sizeof(address), "unix:%s", at.sun_path);
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	prepare(&t, address, NULL);
+	t.spec.body = body;
+	t.spec.body_len = sizeof(body);
+	takes_all = true;
+	begin(&t);
+	assert_in_range(sends, 1, 16);
+	while (sent < sizeof(body)) {
+		sends = 0;
+		loop_round(loop, INT64_MAX);
+		assert_in_range(sends, 1, 16);
+	}
+	takes_all = false;
+	close(listener);
+	end(&t);
+	assert_int_equal(t.facts.end, RUN_CUT);
+	unlink(at.sun_path);
+	rmdir(folder);
 }
 
 /* The last: from here on nothing is started. */
