@@ -17,6 +17,11 @@
 /* Stack (bytes): enough for what the calls below need. */
 #define STACK_SIZE (256 * 1024)
 
+/* Tasks that wait, in their order. */
+struct queue {
+	struct helpers_task *first, **end;
+};
+
 struct helpers {
 	struct loop *loop;
 	const char *name;
@@ -24,7 +29,7 @@ struct helpers {
 	unsigned tasks; /* the loop's */
 	struct lock lock;
 	pthread_cond_t asked;
-	struct helpers_task *first, **end;
+	struct queue first, others;
 	unsigned free; /* threads that wait */
 	bool closing;
 	pthread_t thread[];
@@ -40,6 +45,18 @@ task_done(struct loop_message *m)
 	t->done(t);
 }
 
+/* The next task, or NULL; with the lock. */
+static struct helpers_task *
+next_task(struct helpers *h)
+{
+	struct queue *q = h->first.first != NULL ? &h->first : &h->others;
+	struct helpers_task *t = q->first;
+
+	if (t != NULL && (q->first = t->next) == NULL)
+		q->end = &q->first;
+	return t;
+}
+
 static void *
 helpers_main(void *arg)
 {
@@ -48,15 +65,13 @@ helpers_main(void *arg)
 
 	lock_take(&h->lock);
 	for (;;) {
-		while ((t = h->first) == NULL && !h->closing) {
+		while ((t = next_task(h)) == NULL && !h->closing) {
 			h->free++;
 			lock_wait(&h->lock, &h->asked, LOCK_FOREVER);
 			h->free--;
 		}
 		if (t == NULL)
 			break;
-		if ((h->first = t->next) == NULL)
-			h->end = &h->first;
 		lock_give(&h->lock);
 		t->work(t);
 		loop_send(h->loop, &t->message);
@@ -87,6 +102,7 @@ have_thread(struct helpers *h, bool more)
 void
 helpers_ask(struct helpers *h, struct helpers_task *t)
 {
+	struct queue *q = t->first ? &h->first : &h->others;
 	bool more;
 
 	t->helpers = h;
@@ -94,7 +110,8 @@ helpers_ask(struct helpers *h, struct helpers_task *t)
 	t->next = NULL;
 	h->tasks++;
 	lock_take(&h->lock);
-	more = h->free == 0 || h->first != NULL;
+	more =
+	    h->free == 0 || h->first.first != NULL || h->others.first != NULL;
 	lock_give(&h->lock);
 	if (!have_thread(h, more)) {
 		t->work(t);
@@ -102,8 +119,8 @@ helpers_ask(struct helpers *h, struct helpers_task *t)
 		return;
 	}
 	lock_take(&h->lock);
-	*h->end = t;
-	h->end = &t->next;
+	*q->end = t;
+	q->end = &t->next;
 	lock_give(&h->lock);
 	pthread_cond_signal(&h->asked);
 }
@@ -126,7 +143,8 @@ helpers_open(
 	h->loop = l;
 	h->name = name;
 	h->most = most;
-	h->end = &h->first;
+	h->first.end = &h->first.first;
+	h->others.end = &h->others.first;
 	lock_init(&h->lock, LOCK_HELPERS);
 	lock_cond_init(&h->asked);
 	return RC_OK;

@@ -13,7 +13,8 @@ struct helpers;
 struct helpers_task {
 	void (*work)(struct helpers_task *t); /* in a helper */
 	void (*done)(struct helpers_task *t); /* in the loop, afterwards */
-	struct helpers *helpers;              /* the helpers' */
+	bool first;              /* it does not wait for those that are not */
+	struct helpers *helpers; /* the helpers' */
 	struct helpers_task *next;
 	struct loop_message message;
 };
@@ -25,8 +26,9 @@ enum rc helpers_open(
 /* Ends the threads; all tasks have come back.  NULL is allowed. */
 void helpers_close(struct helpers *h);
 
-/* Gives a task to a helper, in the order of the calls; by the loop's thread.
- * Where no thread can be started, the task is done in the call. */
+/* Gives a task to a helper, in the order of the calls but for .first; by the
+ * loop's thread.  Where no thread can be started, the task is done in the call.
+ */
 void helpers_ask(struct helpers *h, struct helpers_task *t);
 
 /* How many tasks have been given and have not come back. */

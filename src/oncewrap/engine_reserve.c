@@ -448,8 +448,11 @@ engine_taken(struct job *job)
 	    job->attempt.lease.attempt != job->attempts + 1;
 	if (rc != RC_OK)
 		return refuse_store(job, rc);
-	if (job->decision == DECIDE_RUN)
+	if (job->decision == DECIDE_RUN) {
+		/* Its outcome waits for no request that comes later. */
+		job->call.first = true;
 		return PLACE_RESPOND;
+	}
 	if (job->record.id != 0)
 		note_acted(job);
 	/* The store is asked who has filled it: is_kept_full(). */

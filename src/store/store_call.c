@@ -93,6 +93,7 @@ call_ask(struct store_call *call, enum rc (*work)(struct store_call *call))
 	call->work = work;
 	call->task.work = call_work;
 	call->task.done = call_worked;
+	call->task.first = call->first;
 	helpers_ask(store_base(call->store)->helpers, &call->task);
 	return false;
 }

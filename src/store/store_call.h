@@ -18,7 +18,10 @@
 struct write;
 
 struct store_call {
-	void (*done)(struct store_call *call); /* the caller sets it */
+	/* the caller sets these; first: it does not wait for a helper behind
+	 * calls that are not */
+	void (*done)(struct store_call *call);
+	bool first;
 	enum rc rc;
 
 	/* the store's */

@@ -72,3 +72,27 @@ def test_the_list_of_owners_is_waited_for_by_no_others(t):
     eq(conn.answer().code, 'key-in-progress')
     gate.open()
     first(run.result())
+
+
+def test_an_outcome_does_not_wait_for_new_requests(t):
+    """There are more of them than helpers, and the server locks."""
+    server = servers(t).make('a')
+    gate = t.gate()
+    once = daemon(t, server, '[ "$ONCE_KEY" = k ] && gate gate; status 200', {
+        'busy_timeout': '%ds' % BUSY})
+    run = Background(lambda: once.post('k'))
+    gate.wait()
+    db = shared.connect(server.uri())
+    t.defer(db.close)
+    db.execute('BEGIN')
+    db.execute('LOCK TABLE once_key IN ACCESS EXCLUSIVE MODE')
+    conns = [once.begin('k%d' % n) for n in range(1000)]
+    begun = time.monotonic()
+    gate.open()
+    problem(run.result(), 'outcome-not-recorded')
+    took = time.monotonic() - begun
+    assert took < 5 * BUSY, took
+    assert conns[-1].silent(), 'it has not waited'
+    db.execute('ROLLBACK')
+    for conn in conns:
+        conn.close()

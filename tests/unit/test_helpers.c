@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "cases.h"
 
@@ -13,7 +14,7 @@
 enum { TASKS = 500 };
 
 struct task {
-	struct helpers_task task; /* first */
+	struct helpers_task task; /* the first member */
 	int number;
 	pthread_t by;
 };
@@ -22,6 +23,7 @@ static struct task task[TASKS];
 static struct loop *loop;
 static struct helpers *helpers;
 static atomic_int working, most_working, worked;
+static atomic_bool held;
 static unsigned most;
 static int done;
 
@@ -37,6 +39,8 @@ work(struct helpers_task *t)
 		continue;
 	x->by = pthread_self();
 	x->number = atomic_fetch_add(&worked, 1);
+	while (atomic_load(&held))
+		continue;
 	/* One more can be here. */
 	while (most > 1 && atomic_load(&most_working) < 2)
 		continue;
@@ -84,4 +88,44 @@ TEST(each_task_is_done_and_comes_back)
 		helpers_close(helpers);
 		loop_close(loop);
 	}
+}
+
+static void
+first_done(UNUSED struct helpers_task *t)
+{
+	if (++done == TASKS)
+		loop_end(loop);
+}
+
+/* The others keep their order, too. */
+TEST(a_task_that_is_first_waits_for_first_ones_only)
+{
+	struct timespec soon = { 0, 20000000 };
+	int n = 0;
+
+	most = 1;
+	done = 0;
+	atomic_store(&worked, 0);
+	assert_ok(loop_open(&loop));
+	assert_ok(helpers_open(&helpers, loop, "helper", 1));
+	/* The only thread is busy with one, until all are there. */
+	atomic_store(&held, true);
+	for (int j = 0; j < TASKS; j++) {
+		task[j].task = (struct helpers_task){
+			.work = work, .done = first_done, .first = j % 3 == 1
+		};
+		helpers_ask(helpers, &task[j].task);
+		while (j == 0 && atomic_load(&working) == 0)
+			nanosleep(&soon, NULL);
+	}
+	atomic_store(&held, false);
+	loop_run(loop);
+	assert_int_equal(task[0].number, n++);
+	for (int j = 1; j < TASKS; j += 3)
+		assert_int_equal(task[j].number, n++);
+	for (int j = 1; j < TASKS; j++)
+		if (j % 3 != 1)
+			assert_int_equal(task[j].number, n++);
+	helpers_close(helpers);
+	loop_close(loop);
 }
