@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -64,15 +63,15 @@ static _Thread_local unsigned stops; /* fault_stops() */
 static int64_t
 processor_delay(void)
 {
-	long long waited;
-	char text[64] = "";
+	char text[64] = "", *waited;
 	int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd != -1 ? read(fd, text, sizeof(text) - 1) : -1;
 
 	if (fd != -1)
 		close(fd);
-	return n > 0 && sscanf(text, "%*d %lld", &waited) == 1 ? waited / 1000
-							       : -1;
+	/* The second number (ns). */
+	waited = n > 0 ? strchr(text, ' ') : NULL;
+	return waited != NULL ? strtoll(waited, NULL, 10) / 1000 : -1;
 }
 
 static void

@@ -86,7 +86,7 @@ job_new(struct engine *engine, struct exchange *x)
 static void
 job_free(struct job *job)
 {
-	assert(job->list == NULL && !job->timer.is_set && !job->slot);
+	assert(job->list == NULL && !job->timer.is_set && job->slots == NULL);
 	engine_drop_json(job);
 	engine_give_memory(job);
 	answer_free(&job->answer);
@@ -366,7 +366,7 @@ engine_open(struct engine **out, struct store *store, struct loop *loop,
 	engine->workers = workers;
 	engine->owner = *owner;
 	TAILQ_INIT(&engine->first);
-	TAILQ_INIT(&engine->slot);
+	TAILQ_INIT(&engine->programs.waiting);
 	TAILQ_INIT(&engine->memory);
 	TAILQ_INIT(&engine->woken);
 	engine->rate = rate_new();
@@ -412,9 +412,9 @@ engine_drain(struct engine *engine)
 
 	engine->draining = true;
 	while ((job = TAILQ_FIRST(&engine->first)) != NULL ||
-	    (job = TAILQ_FIRST(&engine->slot)) != NULL ||
 	    (job = TAILQ_FIRST(&engine->memory)) != NULL)
 		engine_wake(job);
+	engine_drain_slots(engine);
 }
 
 void
@@ -424,6 +424,7 @@ engine_free(struct engine *engine)
 		return;
 	for (int by = 0; by < BY_N; by++)
 		helpers_close(engine->helpers[by]);
+	engine_free_slots(engine);
 	rate_free(engine->rate);
 	free(engine);
 }

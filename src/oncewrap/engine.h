@@ -43,6 +43,9 @@ void engine_handle(struct engine *engine, struct exchange *x);
 /* Whether no request is under way. */
 bool engine_is_idle(const struct engine *engine);
 
+/* The configuration, and perhaps the processes that stay, have changed. */
+void engine_reload(struct engine *engine);
+
 /* From now on no request waits for another one, and none is reserved. */
 void engine_drain(struct engine *engine);
 

@@ -127,19 +127,30 @@ struct engine_recovery {
 #define ENGINE_PIECE  (32 * 1024)
 #define ENGINE_PIECES 8
 
+/* See engine_slot.c. */
+struct engine_slots {
+	LIST_ENTRY(engine_slots) link;
+	char *route;  /* NULL: `workers` */
+	bool retired; /* of an earlier configuration */
+	unsigned running;
+	struct job_list waiting;
+};
+
 /* All of it is the loop's. */
 struct engine {
 	struct loop *loop;
 	struct store *store;
 	struct rate *rate; /* of new keys, by caller */
 	struct helpers *helpers[BY_N];
-	unsigned jobs;     /* requests under way */
-	unsigned programs; /* that run for requests, or are being started */
-	unsigned workers;  /* the most of them */
+	unsigned jobs;                /* requests under way */
+	unsigned workers;             /* CGI programs at once, at most */
+	struct engine_slots programs; /* theirs */
+	LIST_HEAD(, engine_slots)
+	processes; /* of routes whose processes stay */
 	/* requests that wait: for the first one of their key to end, the one
-	 * that has not looked for longest is the first; for a slot; for memory
-	 * to compare JSON; and those that go on in this round */
-	struct job_list first, slot, memory, woken;
+	 * that has not looked for longest is the first; for memory to compare
+	 * JSON; and those that go on in this round */
+	struct job_list first, memory, woken;
 	/* those in first, by a hash of their key */
 	LIST_HEAD(, job) same[ENGINE_HASHES];
 	struct loop_message wake;
@@ -171,9 +182,9 @@ struct job {
 	struct store_call call;
 	struct store_asked asked; /* by it */
 	bool guarded;
-	bool later; /* accepted now, run later */
-	/* it has a slot, which counts in engine->programs if it needs one */
-	bool slot, needs_slot;
+	bool later;                 /* accepted now, run later */
+	struct engine_slots *slots; /* that it has one of, or NULL */
+	int64_t slot_until;         /* mono; while it waits for a process */
 	struct problem problem; /* what refuses it: .code, or PROBLEM_NONE */
 	struct buf detail;      /* of that */
 	/* from engine_find_key() and the checks */
@@ -181,7 +192,7 @@ struct job {
 	enum rc search_rc;
 	enum key_verdict verdict;
 	const struct conf_source *source; /* where it is, or NULL: a pair */
-	char *key; /* KEY_OK */
+	char *key;                        /* KEY_OK */
 	/* from engine_read_json() to engine_drop_json() */
 	bool json_known;
 	struct json *json;    /* the body, or NULL: it is not I-JSON */
@@ -239,11 +250,14 @@ enum place engine_called(struct job *job, bool done, enum place then);
 /* Its key has ended: wakes those that wait for that. */
 void engine_wake_same(const struct job *job);
 
-/* Takes a slot for the program of the request, if it has none.  False: all are
- * taken. */
-bool engine_has_slot(struct job *job);
-void engine_give_slot(struct job *job);
+/* Takes a slot for the program of the request, if it has none: then.  Or waits
+ * for one, and goes on with it there: later. */
+enum place engine_take_slot(struct job *job, enum place then, enum place later);
 void engine_free_slot(struct job *job);
+
+/* Those that wait for a slot go on without one. */
+void engine_drain_slots(struct engine *engine);
+void engine_free_slots(struct engine *engine);
 
 /* Where the program is started. */
 enum place engine_place_of_start(const struct job *job);

@@ -246,9 +246,9 @@ engine_note_key(struct job *job)
 void
 engine_make_reference(struct job *job)
 {
-	const struct store_identity identity = { .scope = job->scope.data,
-		.path = job->rq->path,
-		.key = job->key };
+	const struct store_identity identity = {
+		.scope = job->scope.data, .path = job->rq->path, .key = job->key
+	};
 
 	/* Without memory the instance stays what it is. */
 	if (job->scope_rc == RC_OK && engine_find_key(job) == RC_OK &&

@@ -41,9 +41,9 @@ note_acted(struct job *job)
 void
 engine_note_unused(struct job *job)
 {
-	const struct store_identity identity = { .scope = job->scope.data,
-		.path = job->rq->path,
-		.key = job->key };
+	const struct store_identity identity = {
+		.scope = job->scope.data, .path = job->rq->path, .key = job->key
+	};
 	struct record record;
 	enum rc rc;
 
@@ -386,25 +386,25 @@ engine_waited(struct job *job)
 enum place
 engine_slot(struct job *job)
 {
-	struct engine *engine = job->engine;
+	const struct conf_route *rule = job->rule;
+	enum place next = PLACE_PREPARE;
 
-	if (engine->draining) {
+	if (job->engine->draining) {
 		(void)engine_refuse_stop(job);
 		return PLACE_ANSWER;
 	}
-	if (!engine_has_slot(job)) {
-		/* Meanwhile another request may run the key. */
-		job->may_have_acted = job->guarded;
-		job->looks = 0;
-		return engine_wait_in(
-		    job, &engine->slot, job->guarded ? PLACE_LOOK : PLACE_SLOT);
-	}
 	if (!job->guarded)
-		return engine_place_of_start(job);
-	return job->rule->on_crash == CONF_CRASH_RESUME ||
-		job->rule->reconcile.argv.n > 0
-	    ? PLACE_PREPARE_FILES
-	    : PLACE_PREPARE;
+		return engine_take_slot(
+		    job, engine_place_of_start(job), PLACE_SLOT);
+	if (rule->on_crash == CONF_CRASH_RESUME || rule->reconcile.argv.n > 0)
+		next = PLACE_PREPARE_FILES;
+	next = engine_take_slot(job, next, PLACE_LOOK);
+	if (next == PLACE_WAIT) {
+		/* Meanwhile another request may run the key. */
+		job->may_have_acted = true;
+		job->looks = 0;
+	}
+	return next;
 }
 
 enum place

@@ -20,8 +20,6 @@
 
 #include "engine_impl.h"
 
-/* --- slots ---------------------------------------------------------------- */
-
 /* Whether the program speaks FastCGI, so that no process is started for the
  * request. */
 static bool
@@ -30,48 +28,6 @@ speaks_fastcgi(const struct conf_program *program)
 	return program->argv.n > 0 &&
 	    (program->protocol == CONF_PROTOCOL_FASTCGI ||
 		conf_program_address(program) != NULL);
-}
-
-bool
-engine_has_slot(struct job *job)
-{
-	const struct conf_program *program = &job->rule->handler;
-	struct engine *engine = job->engine;
-
-	if (job->slot || job->later)
-		return true;
-	/* The processes that stay have a number of their own: `processes`. */
-	job->needs_slot =
-	    !speaks_fastcgi(program) || conf_program_address(program) != NULL;
-	if (job->needs_slot && engine->programs >= engine->workers)
-		return false;
-	engine_give_slot(job);
-	return true;
-}
-
-void
-engine_give_slot(struct job *job)
-{
-	job->slot = true;
-	job->engine->programs += job->needs_slot;
-	metrics_add(METRICS_WORKERS_BUSY, 1);
-}
-
-void
-engine_free_slot(struct job *job)
-{
-	struct engine *engine = job->engine;
-	struct job *next;
-
-	if (!job->slot)
-		return;
-	job->slot = false;
-	engine->programs -= job->needs_slot;
-	metrics_add(METRICS_WORKERS_BUSY, -1);
-	if (job->needs_slot && (next = TAILQ_FIRST(&engine->slot)) != NULL) {
-		engine_give_slot(next);
-		engine_wake(next);
-	}
 }
 
 /* --- the start ------------------------------------------------------------ */

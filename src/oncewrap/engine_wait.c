@@ -29,10 +29,10 @@ count_in_list(const struct job *job, int n)
 
 	if (job->list == &engine->first)
 		metrics_add(METRICS_REQUESTS_WAITING, n);
-	else if (job->list == &engine->slot)
-		metrics_add(METRICS_PROGRAMS_WAITING, n);
 	else if (job->list == &engine->memory)
 		metrics_add(METRICS_JSON_WAITING, n);
+	else if (job->list != &engine->woken)
+		metrics_add(METRICS_PROGRAMS_WAITING, n);
 }
 
 static void

@@ -127,6 +127,7 @@ static void
 act_reload(struct order *o)
 {
 	mux_reload(o->serve->mux, o->conf, o->peers);
+	engine_reload(o->serve->engine);
 }
 
 void

@@ -397,9 +397,11 @@ enum rc
 store_reserve(struct store *s, const struct store_reservation *what,
     struct store_lease *lease, enum decision *decision, struct record *found)
 {
-	struct store_admission a = { .asked = { what, lease, NULL, 0, decision,
-					 found } };
+	struct store_admission a = {
+		.asked = { .what = what, .lease = lease, .found = found }
+	};
 
+	a.asked.decision = decision;
 	return admission_do(s, &a);
 }
 
@@ -408,8 +410,11 @@ store_accept(struct store *s, const struct store_reservation *what,
     unsigned max_queue, struct store_ticket *ticket, enum decision *decision,
     struct record *found)
 {
-	struct store_admission a = { .asked = { what, NULL, ticket, max_queue,
-					 decision, found } };
+	struct store_admission a = { .asked = { .what = what,
+					 .ticket = ticket,
+					 .max_queue = max_queue,
+					 .found = found } };
 
+	a.asked.decision = decision;
 	return admission_do(s, &a);
 }

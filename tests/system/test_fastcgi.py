@@ -66,17 +66,18 @@ def test_a_request_waits_for_a_process_at_most_timeout(t):
     answer = late.result()
     if answer.status != 201:
         problem(answer, 'handler-not-started')
-        eq(once.state('b'), RETRYABLE)
+        eq(once.state('b'), None)
         first(once.post('b', query='201'), 201)
 
 
 def test_waiting_is_no_part_of_the_runs_time(t):
     gate = t.gate()
-    once = stays(t, timeout='10s')
+    once = stays(t, timeout='10s', server={'admin_path': '/once'})
     one = Background(lambda: once.post('a', query='gate+201'))
     gate.wait()
     two = Background(lambda: once.post('b', query='gate+201'))
-    base.wait_until(lambda: once.state('b') == 'in_progress', 'it waits')
+    once.wait_gauge('programs_waiting', 1)
+    eq(once.state('b'), None)
     gate.open()
     first(one.result(), 201)
     gate.wait()
@@ -256,10 +257,10 @@ def test_reload_changes_the_handlers(t):
     first(once.post('c', query='201'), 201)
 
 
-def waits_for_a_process(t, once, key, **kw):
-    run = Background(lambda: once.post(key, query='201', **kw))
-    wait_until(lambda: once.state(key, path=kw.get('path', '/pay')) ==
-               'in_progress', 'it waits')
+def waits_for_a_process(t, once, key, n=1):
+    """The n-th of them; admin_path is /once."""
+    run = Background(lambda: once.post(key, query='201'))
+    once.wait_gauge('programs_waiting', n)
     return run
 
 
@@ -280,7 +281,8 @@ def test_requests_that_wait_go_to_the_new_processes_at_a_reload(t):
     old = gate.wait()
     behind = Background(lambda: once.post('a', query='gate+leave=75'))
     once.wait_waiting()
-    waiting = [waits_for_a_process(t, once, key) for key in 'bc']
+    waiting = [waits_for_a_process(t, once, key, n)
+               for n, key in enumerate('bc', 1)]
     reload(once, max_output='1M')
     pids = {pid_of(run.result()) for run in waiting}
     eq((len(pids), old in pids, proc.alive(old)), (1, False, True))
@@ -303,7 +305,7 @@ def test_requests_that_wait_go_to_the_new_processes_at_a_reload(t):
 
 def test_requests_that_wait_are_served_if_their_route_keeps_no_process(t):
     gate = t.gate()
-    once = stays(t, timeout='10m')
+    once = stays(t, timeout='10m', server={'admin_path': '/once'})
     once.routes = {'/pay': {'processes': '2'}}
     reload(once)
     pids = []
@@ -311,7 +313,7 @@ def test_requests_that_wait_are_served_if_their_route_keeps_no_process(t):
         busy = [Background(lambda n=n: once.post(
             '%s%d' % (change, n), query='gate+201')) for n in range(2)]
         pids += [gate.wait(), gate.wait()]
-        waiting = [waits_for_a_process(t, once, '%s%d' % (change, n))
+        waiting = [waits_for_a_process(t, once, '%s%d' % (change, n), n - 1)
                    for n in (2, 3)]
         once.routes = {} if change == 'removed' else {
             '/pay': {'protocol': 'cgi'}}
@@ -329,7 +331,8 @@ def test_requests_that_wait_are_served_if_their_route_keeps_no_process(t):
 
 def test_a_stop_does_not_wait_for_what_a_reload_has_replaced(t):
     gate = t.gate()
-    once = stays(t, timeout='10m', server={'drain_timeout': '10m'})
+    once = stays(t, timeout='10m', server={'drain_timeout': '10m',
+                                           'admin_path': '/once'})
     busy = Background(lambda: once.post('a', query='gate+201'))
     gate.wait()
     waiting = waits_for_a_process(t, once, 'b')
@@ -424,17 +427,16 @@ def test_stop_drains_and_ends_all(t):
 
 def test_stop_ends_runs_at_drain_timeout(t):
     gate = t.gate()
-    once = stays(t, server={'drain_timeout': '100ms'}, kill_after='100ms',
-                 processes='1')
+    once = stays(t, server={'drain_timeout': '100ms', 'admin_path': '/once'},
+                 kill_after='100ms', processes='1')
     run = Background(lambda: once.post('k', query='gate+201'))
     gate.wait()
-    wait = Background(lambda: once.post('w', query='201'))
-    wait_until(lambda: once.state('w') == 'in_progress', 'it waits')
+    wait = waits_for_a_process(t, once, 'w')
     once.term()
     problem(run.result(), 'handler-failed', unknown=True)
-    problem(wait.result(), 'handler-not-started')
+    problem(wait.result(), 'overloaded', acted=True)
     eq(once.wait(), 0)
-    eq((once.state('k'), once.state('w')), (UNKNOWN, RETRYABLE))
+    eq((once.state('k'), once.state('w')), (UNKNOWN, None))
 
 
 def test_resume_waits_for_what_the_process_left_behind(t):
