@@ -104,13 +104,14 @@ size_t
 form_decode(char *s, size_t n)
 {
 	char *to = s;
+	int high, low;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		if (s[i] == '%' && n - i > 2 && ascii_hex(s[i + 1]) >= 0 &&
-		    ascii_hex(s[i + 2]) >= 0) {
-			*to++ = (char)(ascii_hex(s[i + 1]) << 4 |
-			    ascii_hex(s[i + 2]));
+		if (s[i] == '%' && n - i > 2 &&
+		    (high = ascii_hex(s[i + 1])) >= 0 &&
+		    (low = ascii_hex(s[i + 2])) >= 0) {
+			*to++ = (char)(high << 4 | low);
 			i += 2;
 		} else {
 			*to++ = s[i] == '+' ? ' ' : s[i];

@@ -361,7 +361,7 @@ add_integer(const char *p, struct buf *out)
 enum rc
 json_find(const struct json *json, const char *pointer, struct buf *out)
 {
-	char *tokens = malloc(strlen(pointer) + 1);
+	char *tokens = calloc(1, strlen(pointer) + 1);
 	const char *p = json->text, *token = tokens, *end;
 
 	if (tokens == NULL)
