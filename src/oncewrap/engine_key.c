@@ -77,6 +77,8 @@ engine_take_memory(struct job *job, enum place then, enum place *next)
 	struct engine *engine = job->engine;
 	const size_t cost = json_cost(job->rq->body_len);
 
+	if (cost == 0)
+		return true;
 	job->json_caller = json_caller(job);
 	if (TAILQ_EMPTY(&engine->memory) && json_fits(engine, cost)) {
 		memory_take(job, cost);
@@ -93,9 +95,7 @@ engine_take_memory(struct job *job, enum place then, enum place *next)
 enum place
 engine_memory(struct job *job)
 {
-	return job->json_cost != 0 || json_cost(job->rq->body_len) == 0
-	    ? job->json_then
-	    : json_refuse(job);
+	return job->json_cost != 0 ? job->json_then : json_refuse(job);
 }
 
 void

@@ -145,6 +145,24 @@ def test_json_that_takes_all_helpers_for_it(t):
         first(post.result(), 201)
 
 
+def test_json_that_needs_no_memory_does_not_wait_for_it(t):
+    """It is too long, and compared as bytes."""
+    hold = t.gate('hold')
+    once = t.once(handler=t.sh('cat >/dev/null; ' + SAY), env=dict(
+        os.environ, LD_PRELOAD=library(t, 'hold'), HOLD_GATE=t.path('hold')),
+        server={'busy_timeout': '10m', 'admin_path': '/once'})
+    posts = []
+    for n in range(2):
+        posts.append(Background(lambda n=n: once.post(
+            'k%d' % n, '{"a":"%s"}' % (9000000 * 'b'),
+            type='application/json')))
+        hold.wait() if n == 0 else once.wait_gauge('json_waiting', 1)
+    first(once.post('long', 17 * MIB * 'b', type='application/json'), 201)
+    hold.open(2)
+    for post in posts:
+        first(post.result(), 201)
+
+
 def test_a_database_that_is_locked(t):
     once = t.once(handler=t.sh(SAY), server={'busy_timeout': '10m'})
     others = Others(once)
