@@ -62,6 +62,9 @@ asked(struct workers_ask *ask)
 		reached(run);
 	} else if ((error = errno) == ECONNREFUSED || error == EAGAIN) {
 		workers_reject(ask->process, "it took no connection");
+		/* Its time may have ended while this was on the way. */
+		loop_set(run->runs->loop, &run->late,
+		    run_is_draining() ? 0 : run->deadline);
 		workers_ask(ask, run->app->program);
 	} else {
 		/* The process is not the cause. */
