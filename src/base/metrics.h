@@ -91,7 +91,7 @@
 	G(WORKERS_BUSY, "workers_busy", "", \
 	    "Programs that run for requests.") \
 	G(PROGRAMS_WAITING, "programs_waiting", "", \
-	    "Requests that wait for one of `workers` programs to end.") \
+	    "Requests that wait for another program to end.") \
 	G(JSON_WAITING, "json_waiting", "", \
 	    "Requests that wait for memory to compare JSON.") \
 	G(REQUESTS_WAITING, "requests_waiting", "", \
