@@ -170,6 +170,10 @@ engine_reload(struct engine *engine)
 void
 engine_free_slots(struct engine *engine)
 {
-	while (!LIST_EMPTY(&engine->processes))
-		free_slots(LIST_FIRST(&engine->processes));
+	struct engine_slots *s, *next;
+
+	for (s = LIST_FIRST(&engine->processes); s != NULL; s = next) {
+		next = LIST_NEXT(s, link);
+		free_slots(s);
+	}
 }
