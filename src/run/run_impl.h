@@ -150,6 +150,10 @@ void run_app_finish(struct run *run, struct run_facts *facts);
 /* Makes a pipe; its reading end, fds[0], does not block. */
 int run_open_pipe(int fds[2]);
 
+/* The same for stderr: it has no more room than what may be read, and logged
+ * line by line, in a row. */
+int run_open_stderr(int fds[2]);
+
 /*
  * Starts the program in its folder and as its user.  from has the environment
  * and the descriptors, .held before it is moved.  Returns 0; or an errno value

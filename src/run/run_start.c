@@ -74,6 +74,18 @@ run_open_pipe(int fds[2])
 	return 0;
 }
 
+/* Lines of one byte cost most. */
+#define STDERR_ROOM (16 * 1024)
+
+int
+run_open_stderr(int fds[2])
+{
+	if (run_open_pipe(fds) == -1)
+		return -1;
+	(void)fcntl(fds[0], F_SETPIPE_SZ, STDERR_ROOM);
+	return 0;
+}
+
 struct run *
 run_new(const struct run_spec *spec)
 {
@@ -229,7 +241,7 @@ run_start(const struct run_spec *spec, struct run_facts *facts)
 	if ((run = run_new(spec)) == NULL ||
 	    (cs.fd[0] = open_body(spec->body, spec->body_len, spec->body_fd)) ==
 		-1 ||
-	    run_open_pipe(out) == -1 || run_open_pipe(err) == -1)
+	    run_open_pipe(out) == -1 || run_open_stderr(err) == -1)
 		error = errno;
 	else {
 		cs.fd[1] = out[1];

@@ -37,7 +37,7 @@
 #define PAUSE_MOST  5000
 
 /* How often stderr is read at once, 4 KiB each: others have their turn. */
-#define READS 16
+#define READS 4
 
 struct workers_all workers_all = { .epoll = -1, .wake = -1 };
 

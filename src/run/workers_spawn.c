@@ -140,7 +140,7 @@ start_child(struct workers_process *p, const struct workers_mark *mark,
 		return ENOMEM;
 	if ((p->listener = open_socket(&p->address, why)) == -1 ||
 	    (cs.fd[0] = fcntl(p->listener, F_DUPFD_CLOEXEC, 3)) == -1 ||
-	    run_open_pipe(pipe) == -1 ||
+	    run_open_stderr(pipe) == -1 ||
 	    (cs.fd[2] = fcntl(pipe[1], F_DUPFD_CLOEXEC, 3)) == -1)
 		error = errno;
 	else {
