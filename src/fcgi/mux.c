@@ -101,7 +101,7 @@ stalled(struct conn *c, const struct log_request *log, const char *doing)
 /* Ends one connection that has expired.  False: there is none, and the timer is
  * set for the first of the others. */
 static bool
-expire_one(struct mux *m)
+mux_expire_one(struct mux *m)
 {
 	struct conn *c;
 
@@ -126,7 +126,7 @@ mux_expire(struct mux *m)
 {
 	int n = 0;
 
-	while (n < TURN && expire_one(m))
+	while (n < TURN && mux_expire_one(m))
 		n++;
 	if (n == TURN)
 		mux_time(m, loop_now(m->loop));

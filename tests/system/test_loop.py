@@ -290,7 +290,8 @@ def test_others_have_their_turn_while_many_stall(t):
         conn.send(fcgi.begin())
     others.ask()
     os.kill(once.pid, signal.SIGSTOP)
-    time.sleep(1.1)
+    over = time.monotonic() + 1.1
+    wait_until(lambda: time.monotonic() > over, 'their time is over')
     small = once.begin('small')
     os.kill(once.pid, signal.SIGCONT)
     replay(small.answer(), others.first)
