@@ -1,7 +1,7 @@
 /*
  * Slots: how many programs run for requests at once.  A request takes its slot
- * before its reservation, so one that waits has not run, and is free to be tried
- * again, whatever happens meanwhile.
+ * before its reservation, so one that waits has not run, and is free to be
+ * tried again, whatever happens meanwhile.
  *
  * CGI programs, and the requests at addresses, share `workers`.  The processes
  * that stay of a route are `processes`, and each has one request at a time.
@@ -38,7 +38,7 @@ find_slots(struct engine *engine, const char *route)
 }
 
 static void
-give(struct job *job, struct engine_slots *s)
+slot_give(struct job *job, struct engine_slots *s)
 {
 	job->slots = s;
 	s->running++;
@@ -99,7 +99,7 @@ engine_take_slot(struct job *job, enum place then, enum place later)
 	if (s == NULL)
 		return then;
 	if (s->running < most) {
-		give(job, s);
+		slot_give(job, s);
 		return then;
 	}
 	return s == &engine->programs ? engine_wait_in(job, &s->waiting, later)
@@ -126,7 +126,7 @@ engine_free_slot(struct job *job)
 	s->running--;
 	metrics_add(METRICS_WORKERS_BUSY, -1);
 	if ((next = TAILQ_FIRST(&s->waiting)) != NULL) {
-		give(next, s);
+		slot_give(next, s);
 		engine_wake(next);
 	} else if (s->retired && s->running == 0)
 		free_slots(s);
