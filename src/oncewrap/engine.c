@@ -347,6 +347,7 @@ static const struct {
 	[BY_LARGE] = { "body", 2 },
 	[BY_FILES] = { "file", 2 },
 	[BY_START] = { "start", 4 },
+	[BY_USER] = { "user", 4 },
 	[BY_PAGE] = { "page", 2 },
 	[BY_NAMES] = { "names", 2 },
 };

@@ -34,6 +34,7 @@ enum engine_by {
 	BY_LARGE, /* parses large bodies */
 	BY_FILES, /* writes large bodies and outputs */
 	BY_START, /* starts programs: lives as long as they do */
+	BY_USER,  /* the same, where a user or group must be looked up first */
 	BY_PAGE,  /* makes pages for operators */
 	BY_NAMES, /* looks up the names of hosts */
 	BY_N
@@ -80,6 +81,7 @@ enum engine_by {
 	X(START_NAMED, engine_start, BY_NAMES) \
 	X(START_FILES, engine_start, BY_STORE) \
 	X(SPAWN, engine_start, BY_START) \
+	X(SPAWN_AS, engine_start, BY_USER) \
 	X(BEGIN_RUN, engine_begin_run, BY_LOOP) \
 	X(REACH, engine_reach, BY_LOOP) \
 	X(NAME, engine_name, BY_LOOP) \

@@ -38,7 +38,9 @@ engine_place_of_start(const struct job *job)
 	const struct conf_program *program = &job->rule->handler;
 
 	if (!speaks_fastcgi(program))
-		return PLACE_SPAWN;
+		return program->user != NULL || program->group != NULL
+		    ? PLACE_SPAWN_AS
+		    : PLACE_SPAWN;
 	if (handler_waits(program))
 		return PLACE_START_NAMED;
 	return attempt_has_files(&job->attempt) ? PLACE_START_FILES

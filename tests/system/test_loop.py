@@ -5,6 +5,7 @@ a loop that waited for it could not do.  How long they may take is not asked of
 them: a test build ends a daemon whose loop was held up for 50 ms (base/loop.c).
 """
 import os
+import pwd
 import signal
 import threading
 import time
@@ -87,6 +88,22 @@ def test_a_name_service_that_is_stuck(t):
     os.unlink(hang)
     for conn in conns:
         problem(conn.answer(), 'handler-not-started')
+
+
+def test_a_directory_of_users_that_is_stuck(t):
+    hang = t.path('names.hang')
+    once = t.once(handler=t.sh(SAY), routes={
+        '/user': {'user': pwd.getpwuid(os.geteuid()).pw_name}},
+        env=dict(os.environ, LD_PRELOAD=library(t, 'names'), NAMES_HANG=hang))
+    others = Others(once)
+    t.write('names.hang')
+    # More than there are helpers for starts.
+    conns = [once.begin('k%d' % n, path='/user') for n in range(12)]
+    wait_until(lambda: os.path.getsize(hang) > 0, 'a user is looked for')
+    others.ask_while(lambda: silent(conns))
+    os.unlink(hang)
+    for conn in conns:
+        first(conn.answer(), 201)
 
 
 def test_an_upload_of_256_megabytes(t):

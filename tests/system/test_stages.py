@@ -7,6 +7,7 @@ else one of them; each has a daemon of its own.  At the end one more daemon is
 asked what became of all.
 """
 import os
+import pwd
 import signal
 import socket
 import threading
@@ -129,6 +130,7 @@ WAYS = {
         'BEGIN CHECK CHECKED LOOK LOOKED DECIDE SLOT PREPARE TAKE TAKEN '
         'RESPOND SPAWN BEGIN_RUN REACH NAME SEND OUTPUT RAN JUDGE FINISHED '
         'SETTLED RESULT TELL ANSWER REPLY'),
+    'user': Way('SPAWN_AS BEGIN_RUN', user=pwd.getpwuid(os.geteuid()).pw_name),
     'process': Way('SLOT START BEGIN_RUN REACH NAME SEND OUTPUT RAN', kinds,
                    asks=KINDS, **STAY),
     'address': Way('START REACH SEND OUTPUT RAN', lambda s: app(s, None)),
