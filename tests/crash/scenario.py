@@ -5,6 +5,7 @@ at all); with the fault, until it is dead; and without again, where life.Life
 checks what must hold.
 """
 import os
+import pwd
 import signal
 
 import base
@@ -71,6 +72,16 @@ def expected(fate, name, n):
 
 def alone(t, *point):
     life = Life(t, point)
+    life.expected = {'k': state for state in expected(*point)}
+    life.arm()
+    life.post('k')
+    life.over(['k'])
+
+
+def as_user(t, *point):
+    """The program's user is named."""
+    life = Life(t, point, defaults={
+        'user': pwd.getpwuid(os.geteuid()).pw_name})
     life.expected = {'k': state for state in expected(*point)}
     life.arm()
     life.post('k')
@@ -243,6 +254,14 @@ def cut_off(t, *point):
     life = Life(t, point)
     problem(meets(life, lambda: life.once.post('k', 'body', length=5)),
             'body-incomplete')
+    eq((life.once.ls(), t.ledger()), ([], []))
+
+
+def no_room(t, *point):
+    """A request that is to be kept is longer than all that may be."""
+    life = later(t, point, server={'max_kept': '2K'})
+    problem(meets(life, lambda: life.once.post('k', 3000 * 'b')),
+            'overloaded')
     eq((life.once.ls(), t.ledger()), ([], []))
 
 
