@@ -112,8 +112,10 @@ class Clients:
             except (OSError, fcgi.Closed, AssertionError):
                 return None
             if answer.code not in ('not-found', 'store-unavailable'):
+                # The key may have been released meanwhile, and accepted with
+                # the other body: a resource has the answer of its key.
                 event = self.event(begin, time.monotonic(), identity,
-                                   variant, answer)
+                                   answer.get('X-Variant') or variant, answer)
                 self.events.append(event)
                 return event
             time.sleep(0.05)
