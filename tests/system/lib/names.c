@@ -19,8 +19,8 @@ hang(void)
 	const char *name = getenv("NAMES_HANG");
 	int hangs;
 
-	while (name != NULL &&
-	    (hangs = open(name, O_WRONLY | O_APPEND)) != -1) {
+	while (
+	    name != NULL && (hangs = open(name, O_WRONLY | O_APPEND)) != -1) {
 		(void)!write(hangs, "x", 1);
 		close(hangs);
 		usleep(2000);
@@ -32,8 +32,8 @@ getpwnam_r(const char *name, struct passwd *pw, char *room, size_t size,
     struct passwd **found)
 {
 	void *symbol = dlsym(RTLD_NEXT, "getpwnam_r");
-	int (*real)(const char *, struct passwd *, char *, size_t,
-	    struct passwd **);
+	int (*real)(
+	    const char *, struct passwd *, char *, size_t, struct passwd **);
 
 	memcpy(&real, &symbol, sizeof(real));
 	hang();
