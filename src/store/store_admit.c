@@ -339,6 +339,7 @@ store_admission_begin(struct store_admission *a, enum rc *rc)
 	const struct store_reservation *what = asked->what;
 	const bool accepts = asked->ticket != NULL;
 
+	assert(accepts || asked->lease != NULL);
 	memset(asked->found, 0, sizeof(*asked->found));
 	*asked->decision = DECIDE_BUSY;
 	if (accepts)
