@@ -4,7 +4,9 @@
  * tried again, whatever happens meanwhile.
  *
  * CGI programs, and the requests at addresses, share `workers`.  The processes
- * that stay of a route are `processes`, and each has one request at a time.
+ * that stay of a route have as many of their own, or `processes` if that is
+ * more: some requests have to be reserved while others run, so that one commit
+ * serves many.
  */
 #include "config.h"
 
@@ -93,7 +95,8 @@ engine_take_slot(struct job *job, enum place then, enum place later)
 	if (program->argv.n > 0 && program->protocol == CONF_PROTOCOL_FASTCGI &&
 	    conf_program_address(program) == NULL) {
 		s = find_slots(engine, program->route);
-		most = program->processes;
+		if (most < program->processes)
+			most = program->processes;
 	}
 	/* Without memory it asks the processes, and perhaps waits for one. */
 	if (s == NULL)

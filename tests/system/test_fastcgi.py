@@ -66,13 +66,13 @@ def test_a_request_waits_for_a_process_at_most_timeout(t):
     answer = late.result()
     if answer.status != 201:
         problem(answer, 'handler-not-started')
-        eq(once.state('b'), None)
+        eq(once.state('b'), RETRYABLE)
         first(once.post('b', query='201'), 201)
 
 
 def test_waiting_is_no_part_of_the_runs_time(t):
     gate = t.gate()
-    once = stays(t, timeout='10s', server={'admin_path': '/once'})
+    once = stays(t, timeout='10s', server={'admin_path': '/once', 'workers': '1'})
     one = Background(lambda: once.post('a', query='gate+201'))
     gate.wait()
     two = Background(lambda: once.post('b', query='gate+201'))
@@ -276,7 +276,7 @@ def test_requests_that_wait_go_to_the_new_processes_at_a_reload(t):
     """One of them has its configuration from before, and asks after it."""
     gate = t.gate()
     once = stays(t, timeout='10m', concurrent='wait', wait_time='10m',
-                 server={'admin_path': '/once'})
+                 server={'admin_path': '/once', 'workers': '1'})
     busy = Background(lambda: once.post('a', query='gate+leave=75'))
     old = gate.wait()
     behind = Background(lambda: once.post('a', query='gate+leave=75'))
@@ -305,7 +305,7 @@ def test_requests_that_wait_go_to_the_new_processes_at_a_reload(t):
 
 def test_requests_that_wait_are_served_if_their_route_keeps_no_process(t):
     gate = t.gate()
-    once = stays(t, timeout='10m', server={'admin_path': '/once'})
+    once = stays(t, timeout='10m', server={'admin_path': '/once', 'workers': '1'})
     once.routes = {'/pay': {'processes': '2'}}
     reload(once)
     pids = []
@@ -332,7 +332,8 @@ def test_requests_that_wait_are_served_if_their_route_keeps_no_process(t):
 def test_a_stop_does_not_wait_for_what_a_reload_has_replaced(t):
     gate = t.gate()
     once = stays(t, timeout='10m', server={'drain_timeout': '10m',
-                                           'admin_path': '/once'})
+                                           'admin_path': '/once',
+                                           'workers': '1'})
     busy = Background(lambda: once.post('a', query='gate+201'))
     gate.wait()
     waiting = waits_for_a_process(t, once, 'b')
@@ -427,7 +428,8 @@ def test_stop_drains_and_ends_all(t):
 
 def test_stop_ends_runs_at_drain_timeout(t):
     gate = t.gate()
-    once = stays(t, server={'drain_timeout': '100ms', 'admin_path': '/once'},
+    once = stays(t, server={'drain_timeout': '100ms', 'admin_path': '/once',
+                            'workers': '1'},
                  kill_after='100ms', processes='1')
     run = Background(lambda: once.post('k', query='gate+201'))
     gate.wait()
