@@ -72,7 +72,8 @@ def test_a_request_waits_for_a_process_at_most_timeout(t):
 
 def test_waiting_is_no_part_of_the_runs_time(t):
     gate = t.gate()
-    once = stays(t, timeout='10s', server={'admin_path': '/once', 'workers': '1'})
+    once = stays(t, timeout='10s',
+                 server={'admin_path': '/once', 'workers': '1'})
     one = Background(lambda: once.post('a', query='gate+201'))
     gate.wait()
     two = Background(lambda: once.post('b', query='gate+201'))
@@ -305,7 +306,8 @@ def test_requests_that_wait_go_to_the_new_processes_at_a_reload(t):
 
 def test_requests_that_wait_are_served_if_their_route_keeps_no_process(t):
     gate = t.gate()
-    once = stays(t, timeout='10m', server={'admin_path': '/once', 'workers': '1'})
+    once = stays(t, timeout='10m',
+                 server={'admin_path': '/once', 'workers': '1'})
     once.routes = {'/pay': {'processes': '2'}}
     reload(once)
     pids = []
