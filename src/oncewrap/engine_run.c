@@ -20,16 +20,6 @@
 
 #include "engine_impl.h"
 
-/* Whether the program speaks FastCGI, so that no process is started for the
- * request. */
-static bool
-speaks_fastcgi(const struct conf_program *program)
-{
-	return program->argv.n > 0 &&
-	    (program->protocol == CONF_PROTOCOL_FASTCGI ||
-		conf_program_address(program) != NULL);
-}
-
 /* --- the start ------------------------------------------------------------ */
 
 enum place
@@ -37,7 +27,7 @@ engine_place_of_start(const struct job *job)
 {
 	const struct conf_program *program = &job->rule->handler;
 
-	if (!speaks_fastcgi(program))
+	if (!handler_is_app(program))
 		return program->user != NULL || program->group != NULL
 		    ? PLACE_SPAWN_AS
 		    : PLACE_SPAWN;
@@ -54,11 +44,11 @@ engine_start(struct job *job)
 		store_secret(job->engine->store), NULL };
 	struct attempt *at = &job->attempt;
 
-	if (job->guarded)
+	if (job->guarded) {
 		attempt_begin(at);
-	if (job->guarded)
 		return attempt_start(at, &job->rule->handler) ? PLACE_BEGIN_RUN
 							      : PLACE_JUDGE;
+	}
 	at->run =
 	    handler_start(&job->rule->handler, job->rq, &call, &at->facts.run);
 	if (at->run != NULL)

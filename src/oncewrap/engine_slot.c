@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "handler.h"
 #include "log.h"
 #include "metrics.h"
 #include "respond.h"
@@ -92,8 +93,7 @@ engine_take_slot(struct job *job, enum place then, enum place later)
 
 	if (job->slots != NULL || job->later)
 		return then;
-	if (program->argv.n > 0 && program->protocol == CONF_PROTOCOL_FASTCGI &&
-	    conf_program_address(program) == NULL) {
+	if (handler_is_app(program) && conf_program_address(program) == NULL) {
 		s = find_slots(engine, program->route);
 		if (most < program->processes)
 			most = program->processes;

@@ -106,9 +106,8 @@ give_form_key(const struct conf_program *program, const unsigned char *secret,
 	return sealed_form_key(secret, key);
 }
 
-/* Whether the program is a FastCGI application. */
-static bool
-is_app(const struct conf_program *program)
+bool
+handler_is_app(const struct conf_program *program)
 {
 	return program->argv.n > 0 &&
 	    (program->protocol == CONF_PROTOCOL_FASTCGI ||
@@ -120,7 +119,7 @@ handler_waits(const struct conf_program *program)
 {
 	const char *address = conf_program_address(program);
 
-	return !is_app(program) ||
+	return !handler_is_app(program) ||
 	    (address != NULL && run_connect_waits(address));
 }
 
@@ -169,8 +168,9 @@ handler_start(const struct conf_program *program, const struct request *rq,
 		if (is_script)
 			spec.program.argv.item = argv;
 		spec.envp = env.envp;
-		run = is_app(program) ? run_start_app(&spec, program, facts)
-				      : run_start(&spec, facts);
+		run = handler_is_app(program)
+		    ? run_start_app(&spec, program, facts)
+		    : run_start(&spec, facts);
 	}
 	cgienv_free(&env);
 	cgienv_script_free(&script);

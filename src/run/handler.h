@@ -30,6 +30,10 @@ struct run *
 handler_start(const struct conf_program *program, const struct request *rq,
     const struct handler_call *call, struct run_facts *facts);
 
+/* Whether the program is a FastCGI application, so that no process is started
+ * for the request. */
+bool handler_is_app(const struct conf_program *program);
+
 /* Whether handler_start() may wait: for the disk, or for the name of a host.
  * Unless the program is a FastCGI application, the thread must live as long as
  * the run. */
