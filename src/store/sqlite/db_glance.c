@@ -68,7 +68,8 @@ glance_pread(int fd, void *data, size_t n, off_t offset)
 		return true_pread(fd, data, n, offset);
 	reads++;
 	got = pread_memory(fd, data, n, offset);
-	if (got == -1 && errno == EOPNOTSUPP && is_in_memory(fd))
+	if (got == -1 && (errno == EOPNOTSUPP || errno == ENOSYS) &&
+	    is_in_memory(fd))
 		return true_pread(fd, data, n, offset);
 	/* Linux 5.9 and 5.10 say so of a page that is not in memory, and SQLite
 	 * would take zeros for it.  Nothing is read at the end of a file. */

@@ -93,8 +93,10 @@ class Conn:
         family = socket.AF_UNIX if isinstance(address, str) else \
             socket.AF_INET6 if ':' in address[0] else socket.AF_INET
         self.sock = socket.socket(family, socket.SOCK_STREAM)
-        self.sock.settimeout(timeout)
+        # With a timeout, connect() to a Unix socket would not wait for room in
+        # the queue of those that are not accepted yet.
         self.sock.connect(address)
+        self.sock.settimeout(timeout)
         self.data = b''
 
     def __enter__(self):
