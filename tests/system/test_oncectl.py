@@ -367,13 +367,10 @@ def test_doctor_tells_of_requests_and_bodies_without_a_key(t):
     once.post('k')
     (id_of_k,), = once.sql('SELECT id FROM once_key')
     for id in (77, id_of_k):
-        if base.POSTGRES:
-            once.sql('INSERT INTO once_request VALUES (?, ?, ?)', id, b'', b'')
-        else:
-            once.sql("INSERT INTO once_request VALUES (?, ?, ?, 0, 0)", id,
-                     b'', b'')
+        once.sql('INSERT INTO once_request VALUES (?, ?, ?, 0, 0)', id, b'',
+                 b'')
     once.sql('INSERT INTO once_piece VALUES (77, 1, ?)' if base.POSTGRES else
-             'INSERT INTO once_body VALUES (77, ?)', b'\0')
+             'INSERT INTO once_piece VALUES (77 * 65536 + 1, ?)', b'\0')
     status, found = doctor(t, once)
     eq((status, found['requests'][0], found['bodies'][0]),
        (1, False, False), found)

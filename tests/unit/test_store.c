@@ -300,7 +300,7 @@ STORE_TEST(only_a_kept_answer_is_given)
 	settle(&other, RECORD_UNKNOWN);
 	assert_int_equal(no_answer(other.id), RC_NOTFOUND);
 	assert_int_equal(no_answer(12345), RC_NOTFOUND);
-	assert_int_equal(count_of(BODIES), 0);
+	assert_int_equal(count_of(PIECES), 0);
 }
 
 /* --- age ---------------------------------------------------------------- */
@@ -330,7 +330,7 @@ STORE_TEST(past_its_retention_a_key_is_new)
 		assert_string_equal(second.recovery_point, "started");
 		assert_int_equal(no_answer(first.id), RC_NOTFOUND);
 	}
-	assert_int_equal(count_of(BODIES), 0);
+	assert_int_equal(count_of(PIECES), 0);
 	assert_int_equal(count_of(KEYS), 2);
 }
 
@@ -353,7 +353,7 @@ STORE_TEST(reaping_is_bounded_and_oldest_first)
 	assert_int_equal(expire(1000), 100);
 	assert_int_equal(expire(1000), 33);
 	assert_int_equal(count_of(KEYS), 10);
-	assert_int_equal(count_of(BODIES), 0);
+	assert_int_equal(count_of(PIECES), 0);
 	assert_int_equal(expire(1000), 0);
 }
 
@@ -683,9 +683,9 @@ STORE_TEST(doctor_finds)
 	assert_ok(store_doctor(store, NULL, few, 2, &n));
 	assert_int_equal(n, 2);
 
-	plant_body(999);
+	plant_piece(999, 1);
 	assert_int_equal(doctor_says("bodies"), '-');
-	delete_all(BODIES);
+	delete_all(PIECES);
 	assert_int_equal(doctor_says("bodies"), '+');
 	plant_request(999);
 	set_value(NULL, M_KEPT_BYTES, 2);

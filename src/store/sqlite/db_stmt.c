@@ -1,5 +1,5 @@
 /*
- * SQLite: statements and blobs.
+ * SQLite: statements.
  */
 #include "config.h"
 
@@ -174,51 +174,4 @@ db_reset(struct db_stmt *s)
 {
 	if (s->stmt != NULL)
 		sqlite3_reset(s->stmt);
-}
-
-/* --- blobs ---------------------------------------------------------------- */
-
-enum rc
-db_blob_open(struct db *db, const char *table, const char *column, int64_t id,
-    struct db_blob **out)
-{
-	struct db_blob *b;
-	int code;
-
-	*out = NULL;
-	b = calloc(1, sizeof(*b));
-	if (b == NULL)
-		return RC_NOMEM;
-	b->db = db;
-	code = sqlite3_blob_open(
-	    db->handle, "main", table, column, id, 0, &b->blob);
-	if (code != SQLITE_OK) {
-		free(b);
-		return db_fail(db, code, table);
-	}
-	*out = b;
-	return RC_OK;
-}
-
-void
-db_blob_close(struct db_blob *b)
-{
-	if (b == NULL)
-		return;
-	(void)sqlite3_blob_close(b->blob); /* the write reported its error */
-	free(b);
-}
-
-size_t
-db_blob_size(const struct db_blob *b)
-{
-	return (size_t)sqlite3_blob_bytes(b->blob);
-}
-
-enum rc
-db_blob_read(struct db_blob *b, void *data, size_t n, size_t offset)
-{
-	int code = sqlite3_blob_read(b->blob, data, (int)n, (int)offset);
-
-	return code == SQLITE_OK ? RC_OK : db_fail(b->db, code, "blob");
 }

@@ -77,14 +77,6 @@ enum rc store_reader_glance(struct store *store, struct store_reader **out);
 enum rc store_reader_after(
     struct store *store, struct store_reader *reader, enum rc rc);
 
-/* Copies the body of that row, of length bytes, into a spool. */
-enum rc store_read_blob(struct db *db, const char *table, int64_t id,
-    size_t length, struct spool *body);
-
-/* The same for the pieces of that number. */
-enum rc
-store_read_pieces(struct db *db, int64_t id, size_t length, struct spool *body);
-
 /* This process's lock; the first call takes it. */
 enum rc sqlite_liveness(struct store *store, struct liveness **out);
 

@@ -195,67 +195,6 @@ store_reader_after(struct store *store, struct store_reader *reader, enum rc rc)
 	return rc;
 }
 
-/* --- bodies --------------------------------------------------------------- */
-
-/* Reads all of one row, at most *left bytes, and subtracts its bytes from
- * *left. */
-static enum rc
-read_part(struct db *db, const char *table, int64_t id, size_t *left,
-    struct spool *body)
-{
-	struct db_blob *blob;
-	char buffer[16384];
-	size_t size, done, n;
-	enum rc rc;
-
-	rc = db_blob_open(db, table, "body", id, &blob);
-	if (rc != RC_OK)
-		return rc;
-	size = db_blob_size(blob);
-	if (size > *left)
-		rc = RC_CORRUPT;
-	for (done = 0; done < size && rc == RC_OK; done += n) {
-		n = size - done < sizeof(buffer) ? size - done : sizeof(buffer);
-		rc = db_blob_read(blob, buffer, n, done);
-		if (rc == RC_OK)
-			rc = spool_write(body, buffer, n);
-	}
-	db_blob_close(blob);
-	if (rc == RC_OK)
-		*left -= size;
-	return rc;
-}
-
-enum rc
-store_read_blob(struct db *db, const char *table, int64_t id, size_t length,
-    struct spool *body)
-{
-	enum rc rc = read_part(db, table, id, &length, body);
-
-	return rc == RC_OK && length != 0 ? RC_CORRUPT : rc;
-}
-
-enum rc
-store_read_pieces(struct db *db, int64_t id, size_t length, struct spool *body)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_PIECES);
-	int64_t piece;
-	enum rc rc;
-
-	db_bindf(s, "i", id);
-	while ((rc = db_step_row(s)) == RC_OK) {
-		rc = db_rowf(s, "i", &piece);
-		if (rc == RC_OK)
-			rc = read_part(db, "once_piece", piece, &length, body);
-		if (rc != RC_OK)
-			break;
-	}
-	db_reset(s);
-	if (rc == RC_NOTFOUND)
-		rc = length == 0 ? RC_OK : RC_CORRUPT;
-	return rc;
-}
-
 /* --- lookups -------------------------------------------------------------- */
 
 /*
