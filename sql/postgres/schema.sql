@@ -70,7 +70,7 @@ CREATE SEQUENCE once_fingerprint_spec_id;
 --            process also holds the lock of that number in a file of its host,
 --            and takes the lock before it inserts the row
 --   host     the machine's id (see machine-id(5)) and the mark of the folder
---            (see postgres_mark.c): there the lock tells whether the process
+--            (see postgres_host.c): there the lock tells whether the process
 --            lives
 --   boot     the host's boot (see postgres_host.h): of another boot the process
 --            is gone, or on a host with a copy of the disk

@@ -124,10 +124,6 @@ void pg_server_place(const struct pg *pg, char *out, size_t size);
 enum rc pg_set_session(
     struct pg *pg, int64_t patience, int64_t grace, const char *schema);
 
-/* Whether it has sent so much at once that it is to be closed when it is idle:
- * libpq keeps the memory as long as there is a connection. */
-bool pg_is_large(const struct pg *pg);
-
 /*
  * Queues a statement with its parameters: one letter each, in their order.  The
  * values are copied.  No failure: an error is returned by pg_result().  The

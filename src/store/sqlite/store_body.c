@@ -277,13 +277,15 @@ static enum rc
 body_next(struct store *store, struct store_body *b)
 {
 	struct store_reader *reader;
+	struct db_stmt *s;
 	enum rc rc;
 
-	rc = store_reader_query(store, QUERY_STAGE_OWNER, &reader);
+	rc = store_reader_take(store, &reader);
 	if (rc != RC_OK)
 		return rc;
-	db_bindf(reader->s, "ii", b->owner, b->id);
-	rc = db_onef(reader->s, "ii", &b->owner, &b->id);
+	s = db_stmt(reader->db, QUERY_STAGE_OWNER);
+	db_bindf(s, "ii", b->owner, b->id);
+	rc = db_onef(s, "ii", &b->owner, &b->id);
 	store_reader_give(store, reader);
 	return rc;
 }
@@ -296,7 +298,7 @@ store_body_recover(struct store *store)
 
 	/* A damaged row is passed by, and may be in the index alone. */
 	while ((rc = body_next(store, &b)) == RC_OK) {
-		if (store_is_dead(store, b.owner))
+		if (sqlite_owner_may_be_gone(store, b.owner))
 			rc = committer_do(store->committer, &b.w);
 		if (rc == RC_CORRUPT)
 			rows_bad(store->base.file, "once_stage", b.id);

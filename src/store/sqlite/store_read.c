@@ -124,17 +124,6 @@ store_reader_glance(struct store *store, struct store_reader **out)
 }
 
 enum rc
-store_reader_query(
-    struct store *store, enum query query, struct store_reader **out)
-{
-	enum rc rc = store_reader_take(store, out);
-
-	if (rc == RC_OK)
-		(*out)->s = db_stmt((*out)->db, query);
-	return rc;
-}
-
-enum rc
 store_reader_begin(struct store *store, struct store_reader **out)
 {
 	enum rc rc = store_reader_take(store, out);
@@ -152,10 +141,7 @@ store_reader_give(struct store *store, struct store_reader *r)
 {
 	if (r->begun)
 		db_rollback(r->db);
-	else if (r->s != NULL)
-		db_reset(r->s);
 	r->begun = false;
-	r->s = NULL;
 	if (r == store->glancer) {
 		db_glance_end(r->db);
 		return;
