@@ -591,40 +591,31 @@ SELECT $row, identity,
 	AND id <= (SELECT recent FROM once_meta WHERE id = 1)) AS lost
 FROM once_key WHERE id > ?1 ORDER BY id LIMIT ?2;
 
+-- list: parts
+(VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
+    ('once_key_expiry'), ('once_key_open'), ('once_key_reconcile'),
+    ('once_key_downstream'), ('once_piece'), ('once_fingerprint_spec'),
+    ('once_meta'), ('once_clock'), ('once_request'), ('once_key_resource'),
+    ('once_key_queue'), ('once_key_caller'), ('once_topic'), ('once_effect'),
+    ('once_refused'), ('once_stage'), ('once_stage_owner'), ('once_answer'),
+    ('once_repeat'), ('once_repeat_old'), ('once_effect_of_key'),
+    ('once_effect_open'), ('once_effect_owner'), ('once_key_deleted'),
+    ('once_checkpoint'), ('once_outbox'), ('once_response'),
+    ('once_checkpoint_insert'), ('once_outbox_insert'),
+    ('once_response_insert'))
+
 -- Foreign parts of the schema with our names, or on our tables and views: these
 -- would change the effect of our statements.
 -- name: foreign_parts
 -- scan: reads the schema, when an operator asks
 SELECT count(*), group_concat(name, ' ') FROM sqlite_schema
 WHERE tbl_name GLOB 'once_*' AND name NOT GLOB 'sqlite_autoindex_*'
-    AND name NOT IN ('once_key', 'once_key_identity', 'once_key_running',
-	'once_key_expiry', 'once_key_open', 'once_key_reconcile',
-	'once_key_downstream', 'once_fingerprint_spec', 'once_meta',
-	'once_clock', 'once_request', 'once_key_resource', 'once_key_queue',
-	'once_key_caller', 'once_piece', 'once_topic', 'once_effect',
-	'once_refused', 'once_stage', 'once_stage_owner',
-	'once_answer', 'once_repeat', 'once_repeat_old',
-	'once_effect_of_key', 'once_effect_open', 'once_effect_owner',
-	'once_key_deleted', 'once_checkpoint', 'once_outbox', 'once_response',
-	'once_checkpoint_insert', 'once_outbox_insert',
-	'once_response_insert');
+    AND name NOT IN $parts;
 
 -- Missing tables, indexes, views and triggers.
 -- name: missing_parts
 -- scan: reads the schema, when an operator asks
-SELECT count(*), group_concat(column1, ' ')
-FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
-    ('once_key_expiry'), ('once_key_open'), ('once_key_reconcile'),
-    ('once_key_downstream'), ('once_piece'),
-    ('once_fingerprint_spec'), ('once_meta'),
-    ('once_clock'), ('once_request'), ('once_key_resource'),
-    ('once_key_queue'), ('once_key_caller'), ('once_topic'), ('once_effect'),
-    ('once_refused'), ('once_stage'),
-    ('once_stage_owner'), ('once_answer'), ('once_repeat'), ('once_repeat_old'),
-    ('once_effect_of_key'), ('once_effect_open'), ('once_effect_owner'),
-    ('once_key_deleted'), ('once_checkpoint'), ('once_outbox'),
-    ('once_response'), ('once_checkpoint_insert'), ('once_outbox_insert'),
-    ('once_response_insert'))
+SELECT count(*), group_concat(column1, ' ') FROM $parts
 WHERE column1 NOT IN (SELECT name FROM sqlite_schema);
 
 -- The leases of an owner, and the effects that it is trying.
