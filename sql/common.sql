@@ -217,8 +217,8 @@ WHERE e.state <> 'delivered' AND e.state = 'pending'
 	WHERE f.key_id = e.key_id AND f.state = 'pending'
 	AND (f.next_at IS NOT NULL OR f.owner IS NOT NULL))
 
--- Pieces of keys whose response is not kept; with numbers that nothing names; of
--- effects that need none.
+-- Pieces of keys whose response is not kept; those that nothing names; and
+-- those of effects that need none.
 -- list: orphan_pieces
 SELECT count(DISTINCT $piece_body) FROM once_piece p
 WHERE $piece_body BETWEEN 1 AND 70368744177664
