@@ -99,26 +99,17 @@ mix_run(struct write *w, struct db *db, int64_t now)
 	return db_step_done(s);
 }
 
-/* With a reader that had that result.  RC_OK; *unsynced: others may have
- * committed what is not synced. */
-static enum rc
-read_mix_by(struct store *store, struct store_reader *reader, enum rc rc,
-    bool *unsynced)
-{
-	if (rc != RC_OK)
-		return rc;
-	rc = db_onef(db_stmt(reader->db, QUERY_META_UNSYNCED), "?", unsynced);
-	store_reader_give(store, reader);
-	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-}
-
 static enum rc
 read_mix(struct store *store, bool *unsynced)
 {
 	struct store_reader *reader;
 	enum rc rc = store_reader_take(store, &reader);
 
-	return read_mix_by(store, reader, rc, unsynced);
+	if (rc != RC_OK)
+		return rc;
+	rc = store_read_unsynced(reader->db, unsynced);
+	store_reader_give(store, reader);
+	return rc;
 }
 
 enum rc
@@ -157,19 +148,6 @@ sqlite_make_durable(struct store *store, const struct record *record)
 				       : rc;
 }
 
-bool
-sqlite_is_durable(struct store *store, const struct record *record)
-{
-	struct store_reader *reader;
-	bool unsynced = true;
-	enum rc rc;
-
-	if (!store->full || record->unconfirmed)
-		return !store->full;
-	rc = store_reader_glance(store, &reader);
-	return read_mix_by(store, reader, rc, &unsynced) == RC_OK && !unsynced;
-}
-
 /* --- health --------------------------------------------------------------- */
 
 static bool
@@ -183,8 +161,8 @@ is_in_place(struct store *store, char *why, size_t size)
 
 /* Names the file that may not be used, if there is one, and the cure. */
 static void
-say_failed(const struct store *store, const char *what, enum rc rc, char *why,
-    size_t size)
+explain_failed(const struct store *store, const char *what, enum rc rc,
+    char *why, size_t size)
 {
 	struct store_files_bar bar;
 
@@ -208,7 +186,7 @@ can_read(struct store *store, char *why, size_t size)
 		store_reader_give(store, reader);
 	}
 	if (rc != RC_OK)
-		say_failed(store, "read", rc, why, size);
+		explain_failed(store, "read", rc, why, size);
 	return rc == RC_OK;
 }
 
@@ -238,7 +216,7 @@ can_write(struct store *store, char *why, size_t size)
 		    h.unrecorded,
 		    PLURAL(h.unrecorded, "outcome is", "outcomes are"));
 	else if (h.last != RC_OK)
-		say_failed(store, "written", h.last, why, size);
+		explain_failed(store, "written", h.last, why, size);
 	else if (h.closed == RC_LIMIT)
 		snprintf(
 		    why, size, "the write-ahead log is longer than max_wal");

@@ -73,6 +73,9 @@ enum rc store_reader_glance(struct store *store, struct store_reader **out);
 enum rc store_reader_after(
     struct store *store, struct store_reader *reader, enum rc rc);
 
+/* Whether others may have committed what is not synced. */
+enum rc store_read_unsynced(struct db *db, bool *unsynced);
+
 /* This process's lock; the first call takes it. */
 enum rc sqlite_liveness(struct store *store, struct liveness **out);
 

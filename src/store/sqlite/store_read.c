@@ -208,6 +208,14 @@ find(struct db *db, const struct store_identity *identity, int64_t number,
 	return rc;
 }
 
+enum rc
+store_read_unsynced(struct db *db, bool *unsynced)
+{
+	enum rc rc = db_onef(db_stmt(db, QUERY_META_UNSYNCED), "?", unsynced);
+
+	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+}
+
 /* As store_make_durable() sees it.  A process that commits without a sync sets
  * the mark before. */
 static bool
@@ -216,10 +224,22 @@ is_durable(const struct store *store, struct db *db, const struct record *r)
 	bool unsynced;
 
 	return !store->full ||
-	    (!r->unconfirmed &&
-		db_onef(db_stmt(db, QUERY_META_UNSYNCED), "?", &unsynced) ==
-		    RC_OK &&
+	    (!r->unconfirmed && store_read_unsynced(db, &unsynced) == RC_OK &&
 		!unsynced);
+}
+
+bool
+sqlite_is_durable(struct store *store, const struct record *record)
+{
+	struct store_reader *reader;
+	bool durable;
+
+	if (!store->full || record->unconfirmed ||
+	    store_reader_glance(store, &reader) != RC_OK)
+		return !store->full;
+	durable = is_durable(store, reader->db, record);
+	store_reader_give(store, reader);
+	return durable;
 }
 
 /* With that reader, which is given back. */
