@@ -220,6 +220,28 @@ STORE_TEST(bodies_come_back_byte_for_byte)
 	assert_int_equal(bodies_in_pieces(), 11);
 }
 
+STORE_TEST(a_handlers_body_comes_back_byte_for_byte)
+{
+	static const size_t lengths[] = { 0, 1, 2048, 2049, 131073, 1048576,
+		1048577, 5000000 };
+	unsigned char *bytes = make_bytes(5000000);
+	struct store_lease lease;
+
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		lease = reserve("k");
+		respond(&lease, bytes, lengths[i]);
+		if (!answer_is(lease.id, lengths[i]))
+			fail_msg("%zu bytes", lengths[i]);
+		/* what it printed does not matter */
+		answer_with(&lease, 3);
+		if (!answer_is(lease.id, lengths[i]))
+			fail_msg("%zu bytes, confirmed", lengths[i]);
+		forget_key(lease.id);
+		assert_int_equal(count_of(PIECES), 0);
+	}
+	free(bytes);
+}
+
 STORE_TEST(a_head_comes_back_as_it_was)
 {
 	struct store_lease lease = reserve("k");
