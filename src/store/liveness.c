@@ -97,8 +97,8 @@ same_file(const struct liveness *l)
 	    by_name.st_dev == by_fd.st_dev && by_name.st_ino == by_fd.st_ino;
 }
 
-/* Takes a lock, or looks for another's: of so many bytes from that one on, or to
- * the end of the file (0). */
+/* Takes a lock, or looks for another's: of so many bytes from that one on, or
+ * to the end of the file (0). */
 static int
 lock_bytes(const struct liveness *l, int command, int64_t start, int64_t n,
     struct flock *lock)
