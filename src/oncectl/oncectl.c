@@ -34,7 +34,7 @@
 /* What an option's value becomes. */
 enum kind { FLAG, TEXT, SPAN, TIME, EMITS, DOCROOTS };
 
-#define FILTER(id, name, value, kind, member, help) \
+#define FILTER(id, name, kind, member) \
 	{ name, ONCECTL_##id, kind, offsetof(struct oncectl, member) },
 static const struct filter {
 	const char *name;
