@@ -281,6 +281,9 @@ struct oncectl_column {
  */
 char *oncectl_print_escaped(const char *s);
 
+/* The same for n bytes.  lines: ends of lines and tabulators stay. */
+char *oncectl_print_escaped_text(const char *s, size_t n, bool lines);
+
 /* Formats a time of the wall clock (ms) as RFC 3339 to the second; "-" for
  * 0. */
 #define ONCECTL_PRINT_TIME 32

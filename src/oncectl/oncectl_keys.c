@@ -35,45 +35,20 @@ response_copy(const char *p, size_t n)
 	return copy;
 }
 
-/* On a terminal no byte acts as a control but the end of a line and the
- * tabulator. */
-static void
-response_print_tame(const char *p, size_t n)
-{
-	char one[2] = "", *text;
-	const char *end = p + n, *from;
-
-	while (p < end) {
-		for (from = p; p < end && *p != '\0' && *p != '\n' &&
-		     *p != '\t' && *p != '\r';)
-			p++;
-		if (p > from) {
-			char *run = response_copy(from, (size_t)(p - from));
-
-			text = oncectl_print_escaped(run);
-			fputs(text, stdout);
-			free(text);
-			free(run);
-			continue;
-		}
-		one[0] = *p++;
-		if (one[0] == '\0')
-			fputs("\\x00", stdout);
-		else if (one[0] == '\r' && (p == end || *p != '\n'))
-			fputs("\\x0d", stdout);
-		else if (one[0] != '\r')
-			fputs(one, stdout);
-	}
-}
-
-/* Writes bytes as they are; on a terminal, control characters as \xNN. */
+/* Writes bytes as they are; on a terminal no byte acts as a control but the end
+ * of a line and the tabulator. */
 static void
 response_print_bytes(const char *p, size_t n)
 {
-	if (isatty(STDOUT_FILENO) == 1)
-		response_print_tame(p, n);
-	else
+	char *text;
+
+	if (isatty(STDOUT_FILENO) != 1) {
 		fwrite(p, 1, n, stdout);
+		return;
+	}
+	text = oncectl_print_escaped_text(p, n, true);
+	fputs(text, stdout);
+	free(text);
 }
 
 static enum rc

@@ -44,22 +44,26 @@ print_must(void *p)
 /* --- text -------------------------------------------------------------- */
 
 char *
-oncectl_print_escaped(const char *s)
+oncectl_print_escaped_text(const char *s, size_t left, bool lines)
 {
-	size_t n, left = strlen(s);
 	char *out = print_must(malloc(4 * left + 1)), *p = out;
 	mbstate_t shift;
 	wchar_t wide;
+	size_t n;
 
 	memset(&shift, 0, sizeof(shift));
-	while (left > 0) {
+	for (; left > 0; s += n, left -= n) {
 		n = mbrtowc(&wide, s, left, &shift);
-		if (n > left) { /* not a character of the locale */
+		if (n == 0 || n > left) { /* no character of the locale */
 			memset(&shift, 0, sizeof(shift));
 			n = 1;
 			wide = L'\0';
 		}
-		if (wide == L'\\') {
+		if (lines && wide == L'\r' && left > 1 && s[1] == '\n')
+			continue;
+		if (lines && (wide == L'\n' || wide == L'\t')) {
+			*p++ = *s;
+		} else if (wide == L'\\') {
 			*p++ = '\\';
 			*p++ = '\\';
 		} else if (wcwidth(wide) > 0) {
@@ -70,11 +74,15 @@ oncectl_print_escaped(const char *s)
 				p += snprintf(
 				    p, 5, "\\x%02x", (unsigned char)s[i]);
 		}
-		s += n;
-		left -= n;
 	}
 	*p = '\0';
 	return out;
+}
+
+char *
+oncectl_print_escaped(const char *s)
+{
+	return oncectl_print_escaped_text(s, strlen(s), false);
 }
 
 /* The number of columns that printable text takes. */
