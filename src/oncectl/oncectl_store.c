@@ -49,43 +49,33 @@ json_counts(struct json_write *o, const struct store_scope *counts)
 	json_write_raw(o, "}");
 }
 
+#define AT(member) offsetof(struct store_counts, member)
+static const struct oncectl_column sizes[] = {
+	{ "oldest_unknown", NULL, 0, AT(oldest_unknown_wall), ONCECTL_TIME },
+	{ "answer_bytes", NULL, 0, AT(answer_bytes), ONCECTL_NUMBER },
+	{ "database_bytes", NULL, 0, AT(database_bytes), ONCECTL_NUMBER },
+	{ "wal_bytes", NULL, 0, AT(wal_bytes), ONCECTL_NUMBER },
+};
+#undef AT
+#define NSIZES (sizeof(sizes) / sizeof(sizes[0]))
+
 static void
-print_stats_json(const struct store_counts *c)
+print_stats(const struct oncectl *ctl, const struct store_counts *c)
 {
-	struct json_write *o = oncectl_print_object();
+	const size_t nsizes = c->wal_bytes >= 0 ? NSIZES : NSIZES - 1;
 	struct store_scope all = { .scope = NULL };
+	struct json_write *o;
 
 	memcpy(all.keys, c->keys, sizeof(all.keys));
+	if (!ctl->json) {
+		oncectl_print_lines(columns, NSTATES, &all);
+		oncectl_print_lines(sizes, nsizes, c);
+		return;
+	}
+	o = oncectl_print_object();
 	json_counts(o, &all);
-	json_write_time(o, "oldest_unknown", c->oldest_unknown_wall);
-	json_write_number(o, "answer_bytes", c->answer_bytes);
-	json_write_number(o, "database_bytes", c->database_bytes);
-	if (c->wal_bytes >= 0)
-		json_write_number(o, "wal_bytes", c->wal_bytes);
+	oncectl_print_members(o, sizes, nsizes, c);
 	oncectl_print_json(o);
-}
-
-static void
-print_size(const char *name, int64_t bytes)
-{
-	printf("%-16s  %" PRId64 " %s\n", name, bytes,
-	    PLURAL(bytes, "byte", "bytes"));
-}
-
-static void
-print_stats(const struct store_counts *c)
-{
-	char oldest[ONCECTL_PRINT_TIME];
-
-	for (int s = RECORD_PENDING; s < RECORD_NSTATES; s++)
-		printf("%-16s  %" PRId64 "\n",
-		    record_state_name((enum record_state)s), c->keys[s]);
-	printf("%-16s  %s\n", "oldest unknown",
-	    oncectl_print_time(c->oldest_unknown_wall, oldest));
-	print_size("stored answers", c->answer_bytes);
-	print_size("database", c->database_bytes);
-	if (c->wal_bytes >= 0)
-		print_size("write-ahead log", c->wal_bytes);
 }
 
 /* Scopes read at a time; each reading counts all keys. */
@@ -103,8 +93,7 @@ print_scope(struct oncectl_table *table, const struct store_scope *sc)
 	o = oncectl_print_object();
 	json_write_text(o, "scope", sc->scope);
 	json_counts(o, sc);
-	json_write_number(o, "duplicates", sc->duplicates);
-	json_write_number(o, "misuse", sc->misuse);
+	oncectl_print_members(o, columns + NSTATES, 2, sc);
 	oncectl_print_json(o);
 }
 
@@ -153,10 +142,7 @@ oncectl_stats(struct oncectl *ctl)
 	rc = store_stats(ctl->store, &counts);
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
-	if (ctl->json)
-		print_stats_json(&counts);
-	else
-		print_stats(&counts);
+	print_stats(ctl, &counts);
 	return ONCECTL_DONE;
 }
 

@@ -450,6 +450,9 @@ def listening(path, mode=0o666):
     return s
 
 
+START = ': start the application, or name the socket that it listens on'
+
+
 def test_an_application_that_is_not_there(t):
     """Route by route; one that listens is no warning, were it ever so busy."""
     t.write('file')
@@ -464,13 +467,10 @@ def test_an_application_that_is_not_there(t):
              '[route /star]\nhandler = unix:%(dir)s/*\n'
              '[route /busy]\nhandler = unix:%(dir)s/busy\n'
              '[route /same]\n[route /tcp]\nhandler = tcp:127.0.0.1:1\n'),
-       [(5, 'handler', 'D/none: there is no such socket: start the '
-         'application, or name the socket that it listens on'),
-        (7, 'handler', 'D/file: is no socket'),
-        (9, 'handler', 'D/file/sock: there is no such socket: start the '
-         'application, or name the socket that it listens on'),
-        (11, 'handler', 'D/old: no process listens on this socket: start the '
-         'application'),
+       [(5, 'handler', 'D/none: No such file or directory' + START),
+        (7, 'handler', 'D/file: Connection refused' + START),
+        (9, 'handler', 'D/file/sock: Not a directory' + START),
+        (11, 'handler', 'D/old: Connection refused' + START),
         (13, 'handler', '"unix:D/*": a * stands for itself here, and not for '
          'other names')])
     waits.close()
@@ -551,9 +551,9 @@ def test_an_application_that_takes_no_connection_of_this_user(t):
        [(4, 'handler', 'D/app: nobody may not connect to this socket, which '
          'belongs to root, mode 0660: have the application make it for nobody '
          '(php-fpm: listen.owner)'),
-        (8, 'handler', 'D/closed/app: nobody may not enter its folder: have '
-         'the application make its socket in a folder that nobody may '
-         'enter')])
+        (8, 'handler', 'D/closed: nobody may not enter this folder, which '
+         'belongs to root, mode 0700: name a folder that belongs to nobody, '
+         'for example one below /var/lib')])
     for s in sockets:
         s.close()
 
