@@ -30,11 +30,10 @@
 
 struct warning {
 	conf_line line;
-	size_t order; /* of equal lines: the first that was added */
-	char *text;   /* "option: why" */
+	char *text; /* "option: why" */
 };
 
-/* The warnings, to be written in the order of the file. */
+/* The warnings, in the order of the file. */
 struct check {
 	const struct conf *conf;
 	struct warning *item;
@@ -57,22 +56,32 @@ write_warning(const struct check *c, conf_line line, const char *text)
 	log_text(LOG_WARN, whole);
 }
 
-/* Adds what c->why says of an option.  line: 0 for one of the command line, or
- * of none. */
+/* Adds what c->why says of an option, once: several routes may inherit that
+ * line, and each of them warns.  line: 0 for one of the command line, or of
+ * none. */
 static void
 warn(struct check *c, conf_line line, const char *option)
 {
-	struct warning *more, next = { line, c->n, NULL };
+	struct warning *more, next = { line, NULL };
+	size_t at = c->n;
 	char text[2560];
 
 	(void)snprintf(text, sizeof(text), "%.100s: %s", option, c->why);
+	for (; at > 0 && c->item[at - 1].line >= line; at--)
+		if (c->item[at - 1].line == line &&
+		    strcmp(c->item[at - 1].text, text) == 0)
+			return;
+	while (at < c->n && c->item[at].line == line)
+		at++;
 	more = realloc(c->item, (c->n + 1) * sizeof(*more));
 	if (more != NULL)
 		c->item = more;
-	if (more == NULL || (next.text = strdup(text)) == NULL)
+	if (more == NULL || (next.text = strdup(text)) == NULL) {
 		write_warning(c, line, text);
-	else
-		more[c->n++] = next;
+		return;
+	}
+	memmove(&more[at + 1], &more[at], (c->n++ - at) * sizeof(*more));
+	more[at] = next;
 }
 
 static void __attribute__((format(printf, 4, 5))) warnf(struct check *c,
@@ -86,37 +95,13 @@ static void __attribute__((format(printf, 4, 5))) warnf(struct check *c,
 	warn(c, line, option);
 }
 
-static int
-compare_warnings(const void *a, const void *b)
-{
-	const struct warning *x = a, *y = b;
-
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
-}
-
-/* Whether one before it says the same of the same line: several routes may
- * inherit that line, and each of them warns. */
-static bool
-is_said(const struct warning *all, size_t i)
-{
-	for (size_t j = i; j-- > 0 && all[j].line == all[i].line;)
-		if (strcmp(all[j].text, all[i].text) == 0)
-			return true;
-	return false;
-}
-
 static void
 write_warnings(struct check *c)
 {
-	if (c->n > 0)
-		qsort(c->item, c->n, sizeof(*c->item), compare_warnings);
-	for (size_t i = 0; i < c->n; i++)
-		if (!is_said(c->item, i))
-			write_warning(c, c->item[i].line, c->item[i].text);
-	for (size_t i = 0; i < c->n; i++)
+	for (size_t i = 0; i < c->n; i++) {
+		write_warning(c, c->item[i].line, c->item[i].text);
 		free(c->item[i].text);
+	}
 	free(c->item);
 }
 
