@@ -99,31 +99,7 @@ struct oncectl {
 	const struct conf *conf; /* of -f, or the defaults */
 };
 
-/* --- the table of subcommands --------------------------------------------- */
-
-/* What a subcommand needs before it runs. */
-enum oncectl_needs {
-	ONCECTL_NEEDS_STORE, /* an open store: ctl->store */
-	ONCECTL_NEEDS_NAME,  /* the database's name: ctl->database */
-	ONCECTL_NEEDS_CONFIG /* ctl->conf alone */
-};
-
-struct oncectl_command {
-	const char *name;
-	const char *usage; /* its arguments and options */
-	const char *help;  /* what it does */
-	int max_args;
-	enum oncectl_needs needs;
-	unsigned options; /* those it takes, of enum oncectl_option */
-	int (*run)(struct oncectl *);
-};
-
-/* NULL: there is no such subcommand. */
-const struct oncectl_command *oncectl_command_find(const char *name);
-
-/* Print on stdout: the usage of all subcommands, or the help for one. */
-void oncectl_command_list(void);
-void oncectl_command_help(const struct oncectl_command *c);
+/* --- the subcommands ------------------------------------------------------ */
 
 /* Subcommands; each returns an exit status. */
 int oncectl_ls(struct oncectl *ctl);
