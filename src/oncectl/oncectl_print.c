@@ -1,6 +1,7 @@
 /*
  * How oncectl prints and logs.  Strangers chose the scopes, paths and keys: no
- * byte of them reaches a terminal as a control, or makes a line invalid as JSON.
+ * byte of them reaches a terminal as a control, or makes a line invalid as
+ * JSON.
  *
  * This file does not know what the columns mean.
  */

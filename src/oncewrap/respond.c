@@ -24,7 +24,7 @@
 
 #include "respond.h"
 
-/* --- the operator's own pages for problems --------------------------------- */
+/* --- the operator's own pages for problems -------------------------------- */
 
 /*
  * A page is a file of the folder problem_pages.  Its name is made of the code
@@ -138,7 +138,7 @@ page_read(struct own_page *file, const char *folder, enum problem_code code,
 	close(fd);
 }
 
-/* --- problems --- */
+/* --- problems ------------------------------------------------------------- */
 
 #define REFUSED(code) [PROBLEM_##code] = METRICS_REFUSED_##code,
 static const enum metrics_id refused[] = { PROBLEM_CODES(REFUSED) };
