@@ -146,32 +146,27 @@ response_print(struct oncectl *ctl, const struct record *row)
 		row->key };
 	struct spool *body = NULL;
 	struct response response;
-	struct record record;
 	enum rc rc;
 	int status = ONCECTL_DONE;
 
 	if (row->state != RECORD_COMPLETED)
 		return oncectl_row_refuse(row, "it has no stored answer");
-	memset(&record, 0, sizeof(record));
+	if (!row->kept)
+		return oncectl_row_refuse(
+		    row, "its answer was not kept, a retry is told so");
 	response_init(&response);
-	rc = store_find(ctl->store, &identity, &record);
 	/* As before a replay: what is shown is durable. */
+	rc = store_make_durable(ctl->store, row);
 	if (rc == RC_OK)
-		rc = store_make_durable(ctl->store, &record);
-	if (rc == RC_OK && record.kept)
 		rc = store_answer(
-		    ctl->store, &identity, record.id, &response, &body);
+		    ctl->store, &identity, row->id, &response, &body);
 	if (rc == RC_NOTFOUND)
 		status = oncectl_row_refuse(row, "but it changed meanwhile");
-	else if (rc == RC_OK && !record.kept)
-		status = oncectl_row_refuse(
-		    row, "its answer was not kept, a retry is told so");
 	else if (rc != RC_OK ||
 	    (rc = response_print_any(ctl, row, &response)) != RC_OK)
 		status = oncectl_fail(ctl, rc);
 	response_free(&response);
 	spool_free(body);
-	record_free(&record);
 	return status;
 }
 
