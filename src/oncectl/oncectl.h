@@ -246,7 +246,7 @@ enum oncectl_kind {
 struct oncectl_column {
 	const char *member; /* the name in JSON and in lines */
 	const char *title;  /* the title in tables; NULL: not in tables */
-	unsigned place;     /* in tables, from the left: 1, 2, ...; 0: none */
+	unsigned position;  /* in tables, from the left: 1, 2, ...; 0: none */
 	size_t offset;      /* in the row's struct */
 	enum oncectl_kind kind;
 };

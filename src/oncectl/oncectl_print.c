@@ -219,19 +219,19 @@ print_flush(struct oncectl_table *t)
 	t->rows = 0;
 }
 
-/* The columns that stand in tables, by their places. */
+/* The columns that stand in tables, by their positions. */
 static void
-place_columns(struct oncectl_table *t)
+order_columns(struct oncectl_table *t)
 {
 	t->column =
 	    print_must(calloc(t->nall, sizeof(const struct oncectl_column *)));
 	for (const struct oncectl_column *c = t->all; c < t->all + t->nall;
 	     c++) {
-		if (c->place == 0)
+		if (c->position == 0)
 			continue;
-		assert(c->place <= t->nall && c->title != NULL &&
-		    t->column[c->place - 1] == NULL);
-		t->column[c->place - 1] = c;
+		assert(c->position <= t->nall && c->title != NULL &&
+		    t->column[c->position - 1] == NULL);
+		t->column[c->position - 1] = c;
 		t->columns++;
 	}
 	assert(t->columns > 0);
@@ -247,7 +247,7 @@ oncectl_print_table(FILE *file, const struct oncectl_column *columns, size_t n)
 	t->nall = n;
 	if (file == NULL)
 		return t;
-	place_columns(t);
+	order_columns(t);
 	t->width = print_must(calloc(t->columns, sizeof(t->width[0])));
 	t->cell = print_must(calloc(t->columns * BATCH, sizeof(t->cell[0])));
 	for (size_t i = 0; i < t->columns; i++) {
@@ -394,15 +394,15 @@ hand_over(const struct oncectl *ctl, const struct log_request *about,
 	const bool known =
 	    ctl->config != NULL && strcmp(ctl->conf->log, "stderr") != 0;
 	const char *target = known ? ctl->conf->log : SYSLOG;
-	static bool said;
+	static bool warned;
 	int error = log_hand(target, "operator", about, values, n);
 
 	if (error == 0 || log_hand(SYSLOG, "operator", about, values, n) == 0)
 		return;
-	if (!said)
+	if (!warned)
 		warnx("the log has no line of this: %s: %s", target,
 		    strerror(error));
-	said = true;
+	warned = true;
 }
 
 void

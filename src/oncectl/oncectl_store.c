@@ -27,9 +27,9 @@
 /* The columns of struct store_scope: by state, and then the others.  No key is
  * in the first state, RECORD_NONE. */
 #define NSTATES (RECORD_NSTATES - 1)
-#define NUMBER(name, place, offset)                       \
-	{                                                 \
-		name, name, place, offset, ONCECTL_NUMBER \
+#define NUMBER(name, position, offset)                       \
+	{                                                    \
+		name, name, position, offset, ONCECTL_NUMBER \
 	}
 #define STATE(state, name)  \
 	NUMBER(name, state, \
@@ -287,7 +287,7 @@ end_pass(struct oncectl *ctl, enum rc rc, const char *done, int n)
 
 /* A key whose process is gone, and which the pass has left as it is. */
 static void
-say_waits(struct oncectl *ctl, const struct record *r)
+warn_waits(struct oncectl *ctl, const struct record *r)
 {
 	const struct store_attempt at = { .fd = -1,
 		.note = -1,
@@ -308,7 +308,7 @@ say_waits(struct oncectl *ctl, const struct record *r)
 
 /* Says which keys still wait, and for what. */
 static enum rc
-sweep_say_rest(struct oncectl *ctl)
+sweep_warn_rest(struct oncectl *ctl)
 {
 	const struct store_filter filter = { .state = RECORD_IN_PROGRESS };
 	struct store_cursor *cursor = NULL;
@@ -320,7 +320,7 @@ sweep_say_rest(struct oncectl *ctl)
 	while (rc == RC_OK && (rc = store_list_next(cursor, &row)) == RC_OK) {
 		if (store_owner_is_dead(ctl->store, row.owner) &&
 		    ++n <= WAITING_MAX)
-			say_waits(ctl, &row);
+			warn_waits(ctl, &row);
 		record_free(&row);
 	}
 	store_list_free(cursor);
@@ -338,7 +338,7 @@ oncectl_sweep(struct oncectl *ctl)
 	log_set_level(LOG_INFO);
 	rc = maintenance_recover(ctl->store, &pass);
 	if (rc == RC_OK)
-		rc = sweep_say_rest(ctl);
+		rc = sweep_warn_rest(ctl);
 	return end_pass(ctl, rc, "settled", pass.n);
 }
 

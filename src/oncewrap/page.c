@@ -118,7 +118,7 @@ page_begin(struct page *p, int status, const char *title)
 }
 
 void
-page_say(struct page *p, int status, const char *title, const char *text)
+page_sentence(struct page *p, int status, const char *title, const char *text)
 {
 	page_begin(p, status, title);
 	page_html_h1(&p->html, title);
@@ -129,7 +129,7 @@ page_say(struct page *p, int status, const char *title, const char *text)
 void
 page_not_found(struct page *p, const char *text)
 {
-	page_say(p, 404, "Not found", text);
+	page_sentence(p, 404, "Not found", text);
 	respond_count(p->rq, NULL, PROBLEM_NOT_FOUND, false, text);
 }
 
@@ -139,7 +139,7 @@ page_store_failed(struct page *p, enum rc rc)
 	char why[512];
 
 	(void)store_why(p->store, rc, why, sizeof(why));
-	page_say(p, 503, "The key store cannot be read", why);
+	page_sentence(p, 503, "The key store cannot be read", why);
 	(void)response_add(&p->answer->response, "Retry-After", "5");
 	respond_count(p->rq, NULL, PROBLEM_STORE_UNAVAILABLE, false, why);
 }
@@ -147,7 +147,7 @@ page_store_failed(struct page *p, enum rc rc)
 static void
 not_allowed(struct page *p, const char *allowed)
 {
-	page_say(p, 405, "Not allowed", "This page has no such method.");
+	page_sentence(p, 405, "Not allowed", "This page has no such method.");
 	(void)response_add(&p->answer->response, "Allow", allowed);
 	respond_count(
 	    p->rq, NULL, PROBLEM_METHOD_NOT_ALLOWED, false, p->rq->method);
@@ -207,7 +207,7 @@ to_folder(struct page *p)
 	struct buf to;
 
 	buf_init(&to, 3 * LIMIT_PATH);
-	page_say(p, 301, "Moved", "The page is one level below.");
+	page_sentence(p, 301, "Moved", "The page is one level below.");
 	if (html_query(&to, p->conf->admin_path) == RC_OK &&
 	    buf_adds(&to, "/") == RC_OK)
 		(void)response_add(&p->answer->response, "Location", to.data);
@@ -232,7 +232,7 @@ add_line(struct page *p, const char *line)
 
 /* A text of one line. */
 static void
-say_text(struct page *p, int status, const char *line)
+text_line(struct page *p, int status, const char *line)
 {
 	begin_text(p, status, "text/plain; charset=utf-8");
 	add_line(p, line);
@@ -247,7 +247,7 @@ metrics(struct page *p)
 	(void)store_gauges(p->store, &gauges);
 	begin_text(p, 200, "text/plain; version=0.0.4; charset=utf-8");
 	if (metrics_text(&gauges, false, &p->answer->text) != RC_OK)
-		say_text(p, 503, "no memory");
+		text_line(p, 503, "no memory");
 }
 
 bool
@@ -262,14 +262,14 @@ health(struct page *p)
 	char why[512] = "";
 
 	if (page_is_healthy(p->store, why, sizeof(why))) {
-		say_text(p, 200, "ok");
+		text_line(p, 200, "ok");
 		if (why[0] != '\0')
 			add_line(p, why);
 		page_refusals(p, add_line);
 		return;
 	}
 	log_event(LOG_WARN, "unhealthy", NULL, LOG_S("why", why));
-	say_text(p, 503, why);
+	text_line(p, 503, why);
 }
 
 /* --- resources ------------------------------------------------------------ */
@@ -329,7 +329,7 @@ page_handle(struct store *store, const struct conf *conf,
 	find_operator(&p);
 	dispatch_page(&p, head);
 	if (p.html.rc != RC_OK) {
-		page_say(&p, 503, "No page", rc_text(p.html.rc));
+		page_sentence(&p, 503, "No page", rc_text(p.html.rc));
 		page_html_end(&p.html);
 	}
 	if (!head && answer->text.len > 0) {
