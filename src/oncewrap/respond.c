@@ -50,19 +50,15 @@ page_load(int fd, struct buf *bytes)
 		return strerror(errno);
 	if (!S_ISREG(st.st_mode))
 		return "it is no regular file";
-	do {
-		/* One byte more than allowed shows that there are more. */
-		if (buf_reserve(bytes, LIMIT_PROBLEM_PAGE + 1 - bytes->len) !=
-		    RC_OK)
-			return "no memory";
-		n = read(fd, bytes->data + bytes->len,
-		    LIMIT_PROBLEM_PAGE + 1 - bytes->len);
-		if (n > 0)
-			buf_commit(bytes, (size_t)n);
-	} while (n > 0 && bytes->len <= LIMIT_PROBLEM_PAGE);
+	if (st.st_size > LIMIT_PROBLEM_PAGE)
+		return "it is longer than 64K";
+	if (buf_reserve(bytes, (size_t)st.st_size + 1) != RC_OK)
+		return "no memory";
+	n = read(fd, bytes->data, (size_t)st.st_size);
 	if (n == -1)
 		return strerror(errno);
-	return bytes->len > LIMIT_PROBLEM_PAGE ? "it is longer than 64K" : NULL;
+	buf_commit(bytes, (size_t)n);
+	return NULL;
 }
 
 /* language: "" for the file without one.  False: there is no such page. */
