@@ -21,7 +21,6 @@
 #include "date.h"
 #include "log.h"
 #include "run.h"
-#include "spool.h"
 #include "oncectl.h"
 
 /* How long a handler's command waits for a lock of the database (ms). */
@@ -115,9 +114,10 @@ static const struct command commands[] = {
 	    "Deletes the keys past their retention, or makes them expired",
 	    0, NEEDS_STORE, 0, oncectl_reap },
 	{ "reconcile", "",
-	    "Asks the reconcilers that -f names about unknown keys that are due",
+	    "Asks the reconcilers of -f about unknown keys that are due",
 	    0, NEEDS_STORE, 0, oncectl_reconcile },
-	{ "outbox", "ls [--state S] [--scope S] [--path P] | retry ID | drop ID",
+	{ "outbox",
+	    "ls [--state S] [--scope S] [--path P] | retry ID | drop ID",
 	    "Lists the effects, or has one tried now, or deletes one",
 	    2, NEEDS_STORE,
 	    ONCECTL_STATE | ONCECTL_SCOPE | ONCECTL_PATH, oncectl_outbox },
@@ -139,7 +139,7 @@ static const struct command commands[] = {
 	    "Copies an SQLite database that no daemon uses to PostgreSQL",
 	    0, NEEDS_STORE, ONCECTL_TO, oncectl_copy },
 	{ "accept-loss", "",
-	    "Lets daemons go on that have found that the database lacks commits",
+	    "Lets daemons go on that wait because commits are missing",
 	    0, NEEDS_STORE, 0, oncectl_accept_loss },
 	{ "accept-clock", "",
 	    "Says that the clock of the PostgreSQL server is right",
@@ -409,63 +409,7 @@ help(struct oncectl *ctl)
 	return ONCECTL_DONE;
 }
 
-/* --- the store --------------------------------------------------------- */
-
-/* Names the database: by -d, by the configuration, or by ONCE_DATABASE. */
-static bool
-name_database(struct oncectl *ctl, const struct conf *conf)
-{
-	const char *environment = getenv("ONCE_DATABASE");
-
-	if (ctl->database == NULL && ctl->config != NULL)
-		ctl->database = conf->database;
-	else if (ctl->database == NULL)
-		ctl->database = environment;
-	if (ctl->database == NULL || ctl->database[0] == '\0') {
-		warnx("no database is named: -d, -f or ONCE_DATABASE");
-		return false;
-	}
-	if (conf_text_is_nearly_postgresql(ctl->database)) {
-		warnx("a PostgreSQL database is named by a URI, which begins "
-		      "with postgresql://");
-		return false;
-	}
-	if (spool_setup(conf->spool_dir, UINT64_MAX) == RC_OK)
-		return true;
-	warnx("%s", rc_text(RC_NOMEM));
-	return false;
-}
-
-void
-oncectl_store_options(const struct oncectl *ctl, struct store_options *so)
-{
-	const struct conf *conf = ctl->conf;
-
-	memset(so, 0, sizeof(*so));
-	so->database = ctl->database;
-	so->mode = 0600;
-	so->durability = conf->durability;
-	so->busy_timeout = conf->busy_timeout;
-	so->owner_timeout = conf->owner_timeout;
-	so->max_wal = conf->max_wal;
-}
-
-static bool
-oncectl_open_store(struct oncectl *ctl)
-{
-	struct store_options so;
-	char why[512];
-
-	oncectl_store_options(ctl, &so);
-	if (store_open(&ctl->store, &so, why, sizeof(why)) == RC_OK) {
-		/* Messages show it, without a password. */
-		if (conf_text_is_postgresql(ctl->database))
-			ctl->database = store_database(ctl->store);
-		return true;
-	}
-	warnx("%s", why);
-	return false;
-}
+/* --- running it ----------------------------------------------------------- */
 
 /* Runs the command with what it needs, and returns the exit status. */
 static int
@@ -475,7 +419,7 @@ oncectl_run(struct oncectl *ctl, const struct command *command)
 
 	if (command->needs == NEEDS_CONFIG)
 		return command->run(ctl);
-	if (!name_database(ctl, ctl->conf))
+	if (!oncectl_name_database(ctl))
 		return ONCECTL_USAGE;
 	if (command->needs == NEEDS_NAME)
 		return command->run(ctl);

@@ -121,6 +121,13 @@ int oncectl_copy(struct oncectl *ctl);
 int oncectl_accept_loss(struct oncectl *ctl);
 int oncectl_accept_clock(struct oncectl *ctl);
 
+/* Names the database: by -d, by the configuration, or by ONCE_DATABASE.  False,
+ * with a message. */
+bool oncectl_name_database(struct oncectl *ctl);
+
+/* Opens it as ctl->store; false, with a message. */
+bool oncectl_open_store(struct oncectl *ctl);
+
 /* How to open ctl->database, not to be created. */
 void
 oncectl_store_options(const struct oncectl *ctl, struct store_options *options);

@@ -1,6 +1,6 @@
 /*
- * oncectl stats, doctor, metrics, backup, sweep, reap and reconcile: the store
- * as a whole.
+ * The store as a whole: how oncectl opens it, and its stats, doctor, metrics,
+ * backup, sweep, reap and reconcile.
  */
 #include "config.h"
 
@@ -13,13 +13,75 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf_text.h"
 #include "limit.h"
 #include "maintenance.h"
 #include "metrics.h"
 #include "reconcile.h"
+#include "spool.h"
 #include "store_doctor.h"
 #include "words.h"
 #include "oncectl.h"
+
+/* --- opening it --------------------------------------------------------- */
+
+bool
+oncectl_name_database(struct oncectl *ctl)
+{
+	const struct conf *conf = ctl->conf;
+	const char *environment = getenv("ONCE_DATABASE");
+
+	if (ctl->database == NULL && ctl->config != NULL)
+		ctl->database = conf->database;
+	else if (ctl->database == NULL)
+		ctl->database = environment;
+	if (ctl->database == NULL || ctl->database[0] == '\0') {
+		warnx("no database is named: -d, -f or ONCE_DATABASE");
+		return false;
+	}
+	if (conf_text_is_nearly_postgresql(ctl->database)) {
+		warnx("a PostgreSQL database is named by a URI, which begins "
+		      "with postgresql://");
+		return false;
+	}
+	if (spool_setup(conf->spool_dir, UINT64_MAX) == RC_OK)
+		return true;
+	warnx("%s", rc_text(RC_NOMEM));
+	return false;
+}
+
+void
+oncectl_store_options(const struct oncectl *ctl, struct store_options *so)
+{
+	const struct conf *conf = ctl->conf;
+
+	memset(so, 0, sizeof(*so));
+	so->database = ctl->database;
+	so->mode = 0600;
+	so->durability = conf->durability;
+	so->busy_timeout = conf->busy_timeout;
+	so->owner_timeout = conf->owner_timeout;
+	so->max_wal = conf->max_wal;
+}
+
+bool
+oncectl_open_store(struct oncectl *ctl)
+{
+	struct store_options so;
+	char why[512];
+
+	oncectl_store_options(ctl, &so);
+	if (store_open(&ctl->store, &so, why, sizeof(why)) == RC_OK) {
+		/* Messages show it, without a password. */
+		if (conf_text_is_postgresql(ctl->database))
+			ctl->database = store_database(ctl->store);
+		return true;
+	}
+	warnx("%s", why);
+	return false;
+}
+
+/* --- stats and doctor ---------------------------------------------------- */
 
 /* The most findings of one check; the store has a dozen at most. */
 #define MAX_FINDINGS 64

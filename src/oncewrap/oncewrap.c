@@ -67,14 +67,6 @@ struct daemon {
 
 /* --- reloading ---------------------------------------------------------- */
 
-/* Logs the error; the old configuration stays. */
-static void
-reload_failed(const char *why)
-{
-	log_event(LOG_ERROR, "reload-failed", NULL, LOG_S("error", why));
-	systemd_notify("READY=1\nSTATUS=The last reload failed: %s", why);
-}
-
 static void
 reload(struct daemon *d)
 {
@@ -89,7 +81,11 @@ reload(struct daemon *d)
 	settings_reopen_log(d->conf->log);
 	change.new = settings_load(&d->settings, &err);
 	if (change.new == NULL || !settings_reload(&change, &err)) {
-		reload_failed(err.text);
+		/* The old configuration stays. */
+		log_event(
+		    LOG_ERROR, "reload-failed", NULL, LOG_S("error", err.text));
+		systemd_notify(
+		    "READY=1\nSTATUS=The last reload failed: %s", err.text);
 		conf_unref(change.new);
 		return;
 	}
@@ -369,33 +365,20 @@ raise_descriptors(void)
 		    LOG_S("error", strerror(errno)));
 }
 
-/* Waits for a signal.  It returns -1 now and then while the store has not got
- * the topics, because the database may have been locked at the start. */
-static int
-next_signal(struct daemon *d, const sigset_t *signals)
-{
-	const struct timespec second = { .tv_sec = 1 };
-	int sig;
-
-	if (d->topics)
-		return sigwaitinfo(signals, NULL);
-	if ((sig = sigtimedwait(signals, NULL, &second)) == -1)
-		put_topics(d);
-	return sig;
-}
-
 static void
 oncewrap_serve(struct daemon *d, const sigset_t *signals)
 {
-	int sig;
+	const struct timespec second = { .tv_sec = 1 };
+	int sig = 0;
 
-	for (;;) {
-		if ((sig = next_signal(d, signals)) == -1)
-			continue;
-		if (sig == SIGHUP)
+	while (sig != SIGTERM && sig != SIGINT) {
+		/* The database may have been locked at the start. */
+		sig = d->topics ? sigwaitinfo(signals, NULL)
+				: sigtimedwait(signals, NULL, &second);
+		if (sig == -1 && !d->topics)
+			put_topics(d);
+		else if (sig == SIGHUP)
 			reload(d);
-		else if (sig == SIGTERM || sig == SIGINT)
-			break;
 	}
 	log_event(LOG_INFO, "stopping", NULL, LOG_I("signal", sig));
 	systemd_notify("STOPPING=1");
