@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "clock.h"
-#include "digest.h"
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
@@ -27,50 +26,17 @@
 /* The longest page: a key's, with all that belongs to it. */
 #define PAGE_BYTES ((size_t)8 * 1024 * 1024)
 
-/* Of a style sheet in the page: CSP, level 3, section 8.3. */
-#define HASH_SIZE 64
-
-static enum rc
-style(struct html *html)
-{
-	page_html_style(html);
-	page_html_style_end(html);
-	return html->rc;
-}
-
-/* "sha256-...": the only style sheet that the browser may use. */
-static enum rc
-hash_style(char out[HASH_SIZE])
-{
-	unsigned char digest[DIGEST_LEN];
-	struct buf text;
-	struct html html = { &text, RC_OK };
-	enum rc rc;
-	int n;
-
-	buf_init(&text, PAGE_BYTES);
-	rc = style(&html);
-	if (rc == RC_OK)
-		rc = digest_of(text.data, text.len, digest);
-	buf_free(&text);
-	if (rc != RC_OK)
-		return rc;
-	n = snprintf(out, HASH_SIZE, "sha256-");
-	(void)EVP_EncodeBlock((unsigned char *)out + n, digest, DIGEST_LEN);
-	return RC_OK;
-}
-
+/* nonce: of the style sheet in the page, the only one that the browser may use
+ * (CSP, level 3, section 8.2). */
 static void
-add_fields(struct response *r)
+add_fields(struct response *r, const char *nonce)
 {
-	char hash[HASH_SIZE], policy[256];
+	char policy[256];
 
-	if (hash_style(hash) != RC_OK)
-		hash[0] = '\0';
 	snprintf(policy, sizeof(policy),
-	    "default-src 'none'; style-src '%s'; form-action 'self'; "
+	    "default-src 'none'; style-src 'nonce-%s'; form-action 'self'; "
 	    "frame-ancestors 'none'; base-uri 'none'",
-	    hash[0] != '\0' ? hash : "none");
+	    nonce);
 	(void)response_add(r, "Content-Type", "text/html; charset=utf-8");
 	(void)response_add(r, "Content-Security-Policy", policy);
 	(void)response_add(r, "X-Frame-Options", "DENY");
@@ -95,20 +61,19 @@ answer_begin(struct page *p, int status, size_t max)
 void
 page_begin(struct page *p, int status, const char *title)
 {
+	/* The random part of the request's name, which no other request has. */
+	const char *nonce = p->rq->instance + strlen("urn:uuid:");
 	struct html *html = &p->html;
 
 	answer_begin(p, status, PAGE_BYTES);
 	if (p->rq->log != NULL)
 		p->rq->log->status = status;
-	add_fields(&p->answer->response);
+	add_fields(&p->answer->response, nonce);
 	html->out = &p->answer->text;
 	html->rc = RC_OK;
-	page_html_begin(html, title);
-	if (html->rc == RC_OK)
-		html->rc = buf_adds(html->out, "<style>");
-	(void)style(html);
-	if (html->rc == RC_OK)
-		html->rc = buf_adds(html->out, "</style>\n");
+	page_html_begin(html, title, nonce);
+	page_html_style(html);
+	page_html_style_end(html);
 	page_html_head(html);
 	if (p->admin)
 		page_html_admin(html, p->user);

@@ -393,9 +393,9 @@ write_done(struct page *p, const struct page_target *t, bool kept)
 		  "replay: a retry is told response-not-kept."
 		: acts[t->act].done);
 	if (t->act == PAGE_RETRY)
-		page_html_to_effect(&p->html, t->id);
+		page_html_to(&p->html, "effect", t->id);
 	else if (t->act != PAGE_FORGET && t->act != PAGE_DROP)
-		page_html_to_key(&p->html, t->id);
+		page_html_to(&p->html, "key", t->id);
 	page_html_back(&p->html);
 }
 
