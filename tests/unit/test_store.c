@@ -447,7 +447,8 @@ STORE_TEST(wall_time_of_a_store_time)
 	const int64_t before = clock_wall();
 	const int64_t wall = store_wall(store, store_now(store) + HOUR) - HOUR;
 
-	assert_in_range(wall, before - 50, clock_wall() + 50);
+	/* The time of a server is as exact as its answer was fast. */
+	assert_in_range(wall, before - 1000, clock_wall() + 1000);
 }
 
 /* --- operators ---------------------------------------------------------- */
