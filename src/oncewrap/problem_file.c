@@ -81,19 +81,36 @@ problem_file_try(struct problem_file *file, int folder, const char *stem,
 	return true;
 }
 
+/* Removes the last subtag, and a single letter before it (RFC 4647, section
+ * 3.4).  False: there is no other. */
+static bool
+shorten(char *tag)
+{
+	char *hyphen = strrchr(tag, '-');
+
+	if (hyphen == NULL)
+		return false;
+	*hyphen = '\0';
+	if (hyphen - tag > 2 && hyphen[-2] == '-')
+		hyphen[-2] = '\0';
+	return true;
+}
+
 /* The pages without a language, and ours, stand for English. */
 static bool
 read_best(struct problem_file *file, int folder, const char *stem,
     const struct request *rq)
 {
-	const char *tag;
+	char *tag = file->language;
+	bool english = false;
 
-	for (size_t i = 0; i < file->languages.n; i++) {
-		tag = file->languages.item[i].tag;
-		if (problem_file_try(file, folder, stem, tag, rq))
-			return true;
-		if (strcmp(tag, "en") == 0)
-			break;
+	for (size_t i = 0; i < file->languages.n && !english; i++) {
+		(void)stpcpy(tag, file->languages.item[i].tag);
+		do {
+			if (problem_file_try(file, folder, stem, tag, rq))
+				return true;
+			english = strcmp(tag, "en") == 0;
+		} while (shorten(tag));
 	}
 	return problem_file_try(file, folder, stem, "", rq);
 }

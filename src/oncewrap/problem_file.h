@@ -16,6 +16,7 @@
 struct problem_file {
 	struct buf bytes;
 	struct prefer_languages languages;
+	char language[PREFER_TAG_LEN + 1];
 	struct problem_template page; /* of the bytes; .bytes NULL: none */
 };
 

@@ -220,9 +220,7 @@ key_verdict_text(enum key_verdict verdict)
 
 /* --- the value of one source ---------------------------------------------- */
 
-/* Checks a key, or a part of one, from elsewhere than a header, which is taken as
- * it is. */
-static enum key_verdict
+enum key_verdict
 key_check_text(const char *s, size_t len)
 {
 	uint32_t code;

@@ -51,6 +51,9 @@ struct key {
 enum key_verdict
 key_read(const char *value, enum conf_key_syntax syntax, struct key *out);
 
+/* Checks a key, or a part of one, from elsewhere than a header. */
+enum key_verdict key_check_text(const char *s, size_t len);
+
 /* Checks the length of a key as the route has it. */
 enum key_verdict key_check_length(const struct conf_route *route, size_t len);
 
