@@ -235,12 +235,17 @@ conf_line_of_server(const struct conf *conf, const char *option)
 }
 
 conf_line
+conf_line_of_own(const struct conf_route *route, const char *option)
+{
+	return conf_option_line(route->origin, CONF_ROUTE, option);
+}
+
+conf_line
 conf_line_of_route(
     const struct conf *conf, const struct conf_route *route, const char *option)
 {
 	const struct conf_origin *defaults = conf->defaults.origin;
-	const conf_line line =
-	    conf_option_line(route->origin, CONF_ROUTE, option);
+	const conf_line line = conf_line_of_own(route, option);
 
 	if (line != 0)
 		return line;

@@ -199,18 +199,6 @@ is_tcp(const char *s)
 	return conf_value_made_of(host, CONF_WORD ".-") && host[0] != '-';
 }
 
-/* Whether it ends in a port that there is not. */
-static bool
-port_is_out_of_range(const char *text)
-{
-	const char *port = strrchr(text, ':') + 1;
-	struct conf_error why;
-	unsigned number;
-
-	return *port != '\0' && port[strspn(port, CONF_DIGITS)] == '\0' &&
-	    !conf_value_number(port, 1, 65535, &number, &why);
-}
-
 static bool
 socket_text(const char *text, struct conf_arena *arena, const char **out,
     struct conf_error *why)
@@ -228,10 +216,6 @@ socket_text(const char *text, struct conf_arena *arena, const char **out,
 		return conf_value_fail(why,
 		    "the path of a unix socket is longer than %zu bytes",
 		    sizeof(address->sun_path) - 1);
-	if (path == NULL && strncmp(text, "tcp:", 4) == 0 &&
-	    port_is_out_of_range(text))
-		return conf_value_fail(why,
-		    "\"%.200s\": its port is out of range (1 to 65535)", text);
 	if (path == NULL &&
 	    !(strncmp(text, "tcp:", 4) == 0 && is_tcp(text + 4)) &&
 	    !(strncmp(text, "fd:", 3) == 0 &&
@@ -341,16 +325,12 @@ conf_text_path(const char *text, struct conf_arena *arena, const char **out,
 	if (*text != '/')
 		return conf_value_fail(
 		    why, "\"%.200s\" does not begin with \"/\"", text);
-	if (is_encoded(text))
+	/* A request's path has a question mark only as "%3F". */
+	if (is_encoded(text) || strpbrk(text, "?#") != NULL)
 		return conf_value_fail(why,
-		    "\"%.200s\" is percent-encoded; paths are compared "
-		    "decoded",
-		    text);
-	/* A request's path has these only as "%3F" and "%23". */
-	if (strpbrk(text, "?#") != NULL)
-		return conf_value_fail(why,
-		    "\"%.200s\" has a query or fragment, which is no part of "
-		    "a path",
+		    "\"%.200s\" is percent-encoded, or has a query or "
+		    "fragment; "
+		    "paths are compared decoded",
 		    text);
 	buf_init(&buf, LIMIT_PATH);
 	if ((rc = cginame_path(text, NULL, &buf)) != RC_OK) {

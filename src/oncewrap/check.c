@@ -311,32 +311,28 @@ check_program(struct check *c, const char *option,
 
 /* --- routes --------------------------------------------------------------- */
 
-/* Options whose items may be misspelt. */
+/* Items that no request is likely to have. */
 static void
-check_spelling(struct check *c, const struct conf_route *route)
+check_names(struct check *c, const struct conf_route *route)
 {
-	const struct conf_source *part;
-
 	for (size_t i = 0; i < route->methods.n; i++)
-		if (misspelt_method(
-			route->methods.item[i], c->why, sizeof(c->why)))
-			warn(c, conf_line_of_route(c->conf, route, "methods"),
-			    "methods");
+		if (!names_method(route->methods.item[i]))
+			warnf(c, conf_line_of_route(c->conf, route, "methods"),
+			    "methods",
+			    "\"%.200s\" is no registered method, and guards "
+			    "nothing if no client sends it: write one such as "
+			    "POST, PUT, PATCH or DELETE, or unsafe for all but "
+			    "GET, HEAD, OPTIONS and TRACE",
+			    route->methods.item[i]);
 	for (size_t i = 0; i < route->scope.n; i++)
-		if (misspelt_scope(
-			route->scope.item[i], c->why, sizeof(c->why)))
-			warn(c, conf_line_of_route(c->conf, route, "scope"),
-			    "scope");
-	for (size_t i = 0; i < route->key_from.n; i++)
-		for (unsigned j = 0; j < route->key_from.item[i].n; j++) {
-			part = &route->key_from.item[i].part[j];
-			if (part->kind == CONF_FROM_HEADER &&
-			    misspelt_field(part->name, c->why, sizeof(c->why)))
-				warn(c,
-				    conf_line_of_route(
-					c->conf, route, "key_from"),
-				    "key_from");
-		}
+		if (!names_variable(route->scope.item[i]))
+			warnf(c, conf_line_of_route(c->conf, route, "scope"),
+			    "scope",
+			    "\"%.200s\" is no variable that a web server sends "
+			    "by itself, and tells no callers apart unless "
+			    "yours "
+			    "sets it: a field such as X-User is HTTP_X_USER",
+			    route->scope.item[i]);
 }
 
 /* A route that no request reaches. */
@@ -387,6 +383,31 @@ check_prepend(struct check *c, const struct conf_route *route)
 		    "preset");
 }
 
+/* Options of programs that oncewrap starts, where it starts none: the
+ * application has users and folders of its own. */
+static void
+check_unused(struct check *c, const struct conf_route *route)
+{
+	static const char *const options[] = { "kill_after", "directory",
+		"umask", "no_new_privs", "user", "group", "processes",
+		"max_requests" };
+	const char *address = conf_program_address(&route->handler);
+	conf_line line;
+
+	/* Routes may have the handlers that use those of [defaults]. */
+	if (address == NULL || route->reconcile.argv.n > 0 ||
+	    (route == &c->conf->defaults && c->conf->nroutes > 0))
+		return;
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if ((line = conf_line_of_own(route, options[i])) != 0)
+			warnf(c, line, options[i],
+			    "has no effect in [%s%.200s], whose handler is an "
+			    "address: take it out, and set the like where the "
+			    "application at %.200s is started",
+			    route->path[0] != '\0' ? "route " : "defaults",
+			    route->path, address);
+}
+
 /* A route's own programs; those of [defaults] are checked once. */
 static void
 check_route(struct check *c, const struct conf_route *route)
@@ -395,14 +416,12 @@ check_route(struct check *c, const struct conf_route *route)
 	const struct conf_route *defaults = &conf->defaults;
 	const struct conf_program *handler = &route->handler;
 	const bool first = route == defaults;
-	struct conf_unused found[CONF_UNUSED_MAX];
-	size_t n;
 
 	if (!first) {
 		(void)check_star(c, route->line, "route", route->path);
 		check_hidden(c, route);
 	}
-	check_spelling(c, route);
+	check_names(c, route);
 	/* A key from a form, where nothing tells callers apart. */
 	if (conf_has_preset(route, CONF_PRESET_FORM) && route->scope.n == 0)
 		warnf(c, conf_line_of_route(conf, route, "scope"), "scope",
@@ -426,9 +445,7 @@ check_route(struct check *c, const struct conf_route *route)
 	if (first || handler->directory != defaults->handler.directory)
 		check_directory(
 		    c, handler, conf_line_of_route(conf, route, "directory"));
-	n = conf_unused(conf, route, found);
-	for (size_t i = 0; i < n; i++)
-		warnf(c, found[i].line, found[i].option, "%s", found[i].why);
+	check_unused(c, route);
 }
 
 void

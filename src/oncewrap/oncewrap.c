@@ -98,7 +98,6 @@ reload(struct daemon *d)
 	conf_unref(change.old);
 	log_event(LOG_INFO, "reloaded", NULL,
 	    LOG_S("file", d->settings.file != NULL ? d->settings.file : ""));
-	settings_log_unused(d->conf);
 	systemd_notify("READY=1\nSTATUS=");
 }
 
@@ -176,7 +175,6 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 		return EXIT_FAILURE;
 	}
 	settings_log_started(d->store, conf);
-	settings_log_unused(conf);
 	systemd_notify("READY=1");
 	return 0;
 }

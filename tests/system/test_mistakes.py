@@ -4,6 +4,11 @@ import subprocess
 import base
 from answer import eq
 
+METHOD = ' is not a method: write methods in upper case, with blanks between ' \
+    'them, or "unsafe" alone, which is all but GET, HEAD, OPTIONS and TRACE'
+VARIABLE = ' is not the name of a CGI variable, such as REMOTE_USER, or ' \
+    'HTTP_X_USER for the field X-User'
+
 # What a person writes, and what follows "FILE:".
 MISTAKES = (
     ('[servers]\n',
@@ -25,12 +30,11 @@ MISTAKES = (
      '2: workers: the value is in quotes: write it without'),
     ('[server]\nworkers = 4;four\n', '2: workers: "4;four" is not a number'),
     ('[server]\nworker = 4\n',
-     '2: unknown option "worker" in [server]: did you mean "workers"?'),
+     '2: unknown option "worker" in [server]'),
     ('[server]\nbusy-timeout = 4s\n',
-     '2: unknown option "busy-timeout" in [server]: did you mean '
-     '"busy_timeout"?'),
+     '2: unknown option "busy-timeout" in [server]'),
     ('[server]\nWorkers = 4\n',
-     '2: unknown option "Workers" in [server]: did you mean "workers"?'),
+     '2: unknown option "Workers" in [server]'),
     ('[server]\nno_such_thing = 4\n',
      '2: unknown option "no_such_thing" in [server]'),
     ('[defaults]\ntimeout = 30\n',
@@ -83,51 +87,39 @@ MISTAKES = (
     ('[defaults]\nambiguous = all\n',
      '2: ambiguous: "all" is not a status, such as 409, 505-599 or 5xx'),
     ('[defaults]\nmethods = post\n',
-     '2: methods: "post" is not in upper case, as methods are: write "POST"'),
+     '2: methods: "post"' + METHOD),
     ('[defaults]\nmethods = GET|POST\n',
-     '2: methods: "GET|POST" is not a method: write methods with blanks '
-     'between them'),
+     '2: methods: "GET|POST"' + METHOD),
     ('[defaults]\nmethods = unsafe PUT\n',
      '2: methods: "unsafe" stands alone'),
     ('[defaults]\nmethods = *\n',
-     '2: methods: "*" is not a method: write "unsafe" alone, which is all but '
-     'GET, HEAD, OPTIONS and TRACE'),
+     '2: methods: "*"' + METHOD),
     ('[defaults]\nmethods =\n', '2: methods: the value is empty: write one, or '
      'leave the option out'),
     ('[defaults]\nscope = remote_user\n',
-     '2: scope: "remote_user" is not the name of a CGI variable, which is '
-     'in upper case: for the field write "HTTP_REMOTE_USER", else '
-     '"REMOTE_USER"'),
+     '2: scope: "remote_user"' + VARIABLE),
     ('[defaults]\nscope = Authorization\n',
-     '2: scope: "Authorization" is not the name of a CGI variable, which '
-     'is in upper case: for the field write "HTTP_AUTHORIZATION", else '
-     '"AUTHORIZATION"'),
+     '2: scope: "Authorization"' + VARIABLE),
     ('[defaults]\nscope = AUTHORIZATION\n',
-     '2: scope: "AUTHORIZATION" is a field: write its CGI variable, '
-     'HTTP_AUTHORIZATION'),
+     '2: scope: "AUTHORIZATION"' + VARIABLE),
     ('[defaults]\nscope = X-User\n',
-     '2: scope: "X-User" is not the name of a CGI variable, which is in '
-     'upper case: for the field write "HTTP_X_USER", else "X_USER"'),
+     '2: scope: "X-User"' + VARIABLE),
     ('[defaults]\nscope = None\n',
-     '2: scope: "None" is not a CGI variable: write "none"'),
+     '2: scope: "None": "none" stands alone'),
     ('[defaults]\nscope = none REMOTE_USER\n',
-     '2: scope: "none" stands alone'),
+     '2: scope: "none": "none" stands alone'),
     ('[defaults]\nscope = cookie:\n',
      '2: scope: "" is not the name of a cookie: write cookie:NAME'),
     ('[defaults]\nscope = cookie\n',
-     '2: scope: "cookie" is not the name of a CGI variable, which is in '
-     'upper case: for the field write "HTTP_COOKIE", else "COOKIE"'),
+     '2: scope: "cookie"' + VARIABLE),
     ('[defaults]\nscope = Cookie:sid\n',
-     '2: scope: "Cookie:sid" is not the name of a CGI variable'),
+     '2: scope: "Cookie:sid"' + VARIABLE),
     ('[defaults]\nscope = $REMOTE_USER\n',
-     '2: scope: "$REMOTE_USER" is not the name of a CGI variable'),
+     '2: scope: "$REMOTE_USER"' + VARIABLE),
     ('[defaults]\nkey = yes\n',
      '2: key: "yes" is not one of optional, required, ignore'),
     ('[defaults]\nkey = mandatory\n',
      '2: key: "mandatory" is not one of optional, required, ignore'),
-    ('[server]\nkey_header = Idempotency-Key\n',
-     '2: option "key_header" is gone: write "key_from = header:NAME" in '
-     '[defaults] or [route]'),
     ('[defaults]\nkey_from = Idempotency-Key\n',
      '2: key_from: "Idempotency-Key" does not say where the key is: write '
      'header:NAME, query:NAME, form:NAME, json:/pointer or cookie:NAME'),
@@ -211,8 +203,8 @@ MISTAKES = (
      '2: socket: "127.0.0.1:9000" is not unix:/path, /path, tcp:host:port '
      'or fd:N'),
     ('[server]\nsocket = tcp:127.0.0.1:99999\n',
-     '2: socket: "tcp:127.0.0.1:99999": its port is out of range (1 to '
-     '65535)'),
+     '2: socket: "tcp:127.0.0.1:99999" is not unix:/path, /path, '
+     'tcp:host:port or fd:N'),
     ('[server]\nsocket = http://localhost\n',
      '2: socket: "http://localhost" is not unix:/path, /path, '
      'tcp:host:port or fd:N'),
@@ -311,13 +303,13 @@ MISTAKES = (
     ('[server]\na\x01b\n', '2: byte 0x01 is not allowed'),
     ('[server]\n\x1b[1m\n', '2: byte 0x1b is not allowed'),
     ('[server]\ndata base = /x\n',
-     '2: unknown option "data base" in [server]: did you mean "database"?'),
+     '2: unknown option "data base" in [server]'),
     ('[route /a]\nkey = required\nmethod = POST\n',
-     '3: unknown option "method" in [route]: did you mean "methods"?'),
+     '3: unknown option "method" in [route]'),
     ('[server]\nsockets = /x\n',
-     '2: unknown option "sockets" in [server]: did you mean "socket"?'),
+     '2: unknown option "sockets" in [server]'),
     ('[defaults]\nretentoin = 1h\n',
-     '2: unknown option "retentoin" in [defaults]: did you mean "retention"?'),
+     '2: unknown option "retentoin" in [defaults]'),
     ('[server\n', '1: expected "[section]"'),
     ('[server] workers = 1\n', '1: expected "[section]"'),
     ('[server]\nsocket = fd:x\n',
