@@ -144,17 +144,14 @@ problem_file_free(struct problem_file *file)
 static bool
 is_stem(const char *name, size_t n)
 {
-#define CODE(code) PROBLEM_##code,
-	static const enum problem_code codes[] = { PROBLEM_CODES(CODE) };
-#undef CODE
-	const char *code;
+#define NAME(unused, id, name) name,
+	static const char *const stems[] = { METRICS_CODES(NAME, ) "any" };
+#undef NAME
 
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
-		code = problem_name(codes[i]);
-		if (strlen(code) == n && memcmp(code, name, n) == 0)
+	for (size_t i = 0; i < sizeof(stems) / sizeof(stems[0]); i++)
+		if (strlen(stems[i]) == n && memcmp(stems[i], name, n) == 0)
 			return true;
-	}
-	return n == 3 && memcmp(name, "any", n) == 0;
+	return false;
 }
 
 /* Whether the file of that name is no page, or one that can be found. */

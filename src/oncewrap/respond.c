@@ -21,8 +21,8 @@
 
 #include "respond.h"
 
-#define REFUSED(code) [PROBLEM_##code] = METRICS_REFUSED_##code,
-static const enum metrics_id refused[] = { PROBLEM_CODES(REFUSED) };
+#define REFUSED(unused, id, name) [PROBLEM_##id] = METRICS_REFUSED_##id,
+static const enum metrics_id refused[] = { METRICS_CODES(REFUSED, ) };
 
 void
 respond_count(const struct request *rq, struct metrics_route *route,
