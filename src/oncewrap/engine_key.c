@@ -132,18 +132,13 @@ key_may_be_json(const struct conf_key_from *from)
 bool
 engine_may_read_json(const struct job *job)
 {
-	struct buf type;
-	bool may;
+	const char *type = request_param(job->rq, "CONTENT_TYPE");
 
 	if (key_may_be_json(&job->rule->key_from))
 		return true;
 	if (job->rule->fingerprint != CONF_FINGERPRINT_VALUE)
 		return false;
-	buf_init(&type, LIMIT_PARAMS);
-	may =
-	    media_type_of(job->rq, &type) != RC_OK || media_is_json(type.data);
-	buf_free(&type);
-	return may;
+	return type != NULL && media_is_json(type);
 }
 
 enum rc

@@ -160,19 +160,14 @@ hash_query(struct fingerprint *fp)
 bool
 fingerprint_needs_json(const struct request *req, const char *fingerprint_spec)
 {
-	struct buf type;
-	bool needs;
+	const char *type = request_param(req, "CONTENT_TYPE");
 
 	if (req->body_len == 0 ||
 	    (strncmp(fingerprint_spec, "1 json\n", 7) != 0 &&
 		strncmp(fingerprint_spec, "2 ", 2) != 0))
 		return false;
-	buf_init(&type, LIMIT_PARAMS);
-	needs = media_type_of(req, &type) != RC_OK ||
-	    media_is_json(type.data) ||
+	return (type != NULL && media_is_json(type)) ||
 	    strstr(fingerprint_spec, "json:") != NULL;
-	buf_free(&type);
-	return needs;
 }
 
 /* The pointers that the fingerprint spec ignores, and those to a key. */
@@ -386,6 +381,7 @@ enum rc
 fingerprint_new(struct fingerprint **out, const struct request *req,
     const struct json *json, const char *fingerprint_spec, const char *key)
 {
+	const char *type = request_param(req, "CONTENT_TYPE");
 	struct fingerprint *fp = calloc(1, sizeof(*fp));
 	enum rc rc;
 
@@ -398,8 +394,8 @@ fingerprint_new(struct fingerprint **out, const struct request *req,
 	buf_init(&fp->type, LIMIT_PARAMS);
 	form_init(&fp->form, FORM_NONE, NULL);
 	rc = fingerprint_spec_read(fingerprint_spec, &fp->spec);
-	if (rc == RC_OK)
-		rc = media_type_of(req, &fp->type);
+	if (rc == RC_OK && type != NULL)
+		rc = media_type(type, strlen(type), &fp->type);
 	digest_begin(&fp->md);
 	return rc;
 }

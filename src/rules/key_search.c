@@ -146,21 +146,13 @@ static bool
 may_be_json(const struct request *rq)
 {
 	const char *type = request_param(rq, "CONTENT_TYPE");
-	struct buf media;
-	bool json;
 
 	if (rq->body_len == 0 || form_kind_of(type) != FORM_NONE)
 		return false;
 	if (type == NULL || *type == '\0')
 		return true;
 	type += strspn(type, " \t");
-	if (strncasecmp(type, "text/", 5) == 0)
-		return true;
-	buf_init(&media, LIMIT_PARAMS);
-	/* Where memory is short, the JSON parser says so. */
-	json = media_type_of(rq, &media) != RC_OK || media_is_json(media.data);
-	buf_free(&media);
-	return json;
+	return strncasecmp(type, "text/", 5) == 0 || media_is_json(type);
 }
 
 bool
