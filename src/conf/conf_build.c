@@ -13,10 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf_value.h"
 #include "conf_option.h"
-#include "conf_text.h"
-
-#include "conf_build.h"
 
 /* Of the program on_attention (ms, ms, bytes). */
 #define ATTENTION_TIMEOUT    60000

@@ -1,5 +1,5 @@
 /*
- * Configuration: the rules between two options of a file.
+ * Configuration: the rules between two options of a file, and presets.
  *
  * Each rule names its options.  The line of a clash is that of the later
  * option.  Of several clashes the one with the smallest line is reported.
@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conf_build.h"
-#include "conf_text.h"
+#include "conf_option.h"
+#include "conf_value.h"
 
 struct clash {
 	const struct conf *conf;
@@ -167,4 +167,185 @@ conf_clash(const struct conf *conf, conf_line *where)
 			    conf->effects[i].line);
 	*where = clash.line;
 	return clash.text;
+}
+
+/* --- presets -------------------------------------------------------------- */
+
+/*
+ * What a preset says is written as in a file.  The last step is not a preset:
+ * it is what the handler of a route, once it is known, makes of the defaults.
+ */
+
+static const struct says {
+	enum conf_preset preset;
+	const char *name, *value;
+} presets[] = {
+	{ CONF_PRESET_FORM, "key_from",
+	    "header:Idempotency-Key form:once_key query:once_key" },
+	{ CONF_PRESET_FORM, "concurrent", "wait" },
+	/* The browser threw the first response away, with the session's cookie
+	 * in it: the replay must bring that. */
+	{ CONF_PRESET_FORM, "replay_drop", "Date" },
+	/* The sender repeats what failed, and a forged call must not occupy the
+	 * id of a genuine one. */
+	{ CONF_PRESET_WEBHOOK, "methods", "POST" },
+	{ CONF_PRESET_WEBHOOK, "key", "required" },
+	{ CONF_PRESET_WEBHOOK, "release", "400 401 403 407 408 425 429 5xx" },
+	{ CONF_PRESET_WEBHOOK, "ambiguous", "" },
+	{ CONF_PRESET_WEBHOOK, "exit_status", "release" },
+	{ CONF_PRESET_WEBHOOK, "on_crash", "resume" },
+	{ CONF_PRESET_WEBHOOK, "fingerprint", "none" },
+	/* With php-fpm a script that died has an unknown outcome. */
+	{ CONF_PRESET_WEBHOOK, "outcome", "status" },
+	/* A fatal error ends php-cgi with 255; a warning does not. */
+	{ CONF_PRESET_PHP_CGI, "handler", "/usr/bin/php-cgi" },
+	{ CONF_PRESET_PHP_CGI, "exit_status", "check" },
+	{ CONF_PRESET_PHP_CGI, "outcome", "status" },
+	/* php-fpm says of no script how it ended: the prepend file does. */
+	{ CONF_PRESET_PHP_FPM, "outcome", "explicit" },
+};
+
+/* Without it php-cgi serves nothing. */
+#define REDIRECT "REDIRECT_STATUS"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static size_t
+index_of(const char *option)
+{
+	const struct conf_option *found = conf_option_find(CONF_ROUTE, option);
+
+	assert(found != NULL);
+	return conf_option_index(found);
+}
+
+static conf_line
+line_of_preset(const struct conf_origin *origin)
+{
+	return conf_option_line(origin, CONF_ROUTE, "preset");
+}
+
+bool
+conf_preset_set(const struct conf_origin *origin, const char *option)
+{
+	const conf_line at = line_of_preset(origin);
+
+	return at != 0 && conf_option_line(origin, CONF_ROUTE, option) == at;
+}
+
+/* Two presets of one route disagree about an option that it leaves open. */
+static bool
+disagree(const struct says *say, struct conf_error *why)
+{
+	return conf_value_fail(why,
+	    "preset: the presets disagree about %s: set it too", say->name);
+}
+
+static bool
+preset_apply(
+    struct conf_route *route, struct conf_arena *arena, struct conf_error *why)
+{
+	struct conf_origin *origin = route->origin;
+	const conf_line at = line_of_preset(origin);
+	const char *said[CONF_OPTION_MAX] = { NULL };
+	const struct says *say;
+	size_t i;
+
+	for (say = presets; say < presets + COUNT(presets); say++) {
+		i = index_of(say->name);
+		if (at == 0 || !conf_has_preset(route, say->preset) ||
+		    (origin->line[i] != 0 && said[i] == NULL))
+			continue;
+		if (said[i] != NULL && strcmp(said[i], say->value) != 0)
+			return disagree(say, why);
+		said[i] = say->value;
+		origin->line[i] = at;
+		if (!conf_option_set(conf_option_find(CONF_ROUTE, say->name),
+			route, say->value, arena, why))
+			return false;
+	}
+	return true;
+}
+
+/* Gives php-cgi its variable, whatever else its environment is. */
+static bool
+add_redirect(struct conf_route *route, struct conf_arena *arena)
+{
+	static char variable[] = REDIRECT "=200";
+	struct conf_list *list = &route->handler.environment;
+	char **item;
+
+	if (!conf_has_preset(route, CONF_PRESET_PHP_CGI))
+		return true;
+	for (size_t i = 0; i < list->n; i++)
+		if (strncmp(list->item[i], REDIRECT, strlen(REDIRECT)) == 0)
+			return true;
+	item = conf_value_alloc(arena, (list->n + 2) * sizeof(*item));
+	if (item == NULL)
+		return false;
+	if (list->n > 0)
+		memcpy(item, list->item, list->n * sizeof(*item));
+	item[list->n] = variable;
+	list->item = item;
+	list->n++;
+	return true;
+}
+
+/* An application that oncewrap does not start: its end cannot be seen, and a
+ * plain 500 may come of a script that died. */
+static bool
+fit_application(const struct conf *conf, struct conf_route *route,
+    struct conf_arena *arena, struct conf_error *why)
+{
+	static const char *const says[][2] = {
+		{ "ambiguous", "500-502 504-599" },
+		{ "release", "401 407 408 425 429 503" },
+	};
+	conf_line at = conf_line_of_route(conf, route, "on_crash");
+	size_t i;
+
+	if (conf_program_address(&route->handler) == NULL)
+		return true;
+	if (at != 0 && at == conf_line_of_route(conf, route, "preset"))
+		route->on_crash = CONF_CRASH_UNKNOWN;
+	for (i = 0; i < COUNT(says); i++)
+		/* Where the end is told, a status means what it says. */
+		if (route->outcome == CONF_OUTCOME_STATUS &&
+		    conf_line_of_route(conf, route, says[i][0]) == 0 &&
+		    !conf_option_set(conf_option_find(CONF_ROUTE, says[i][0]),
+			route, says[i][1], arena, why))
+			return false;
+	return true;
+}
+
+static bool
+preset_fit(const struct conf *conf, struct conf_route *route,
+    struct conf_arena *arena, struct conf_error *why)
+{
+	if (!add_redirect(route, arena))
+		return conf_value_no_memory(why);
+	return fit_application(conf, route, arena, why);
+}
+
+bool
+conf_preset(struct conf *conf, conf_line *where, struct conf_error *why)
+{
+	struct conf_route plain = conf->defaults, *route;
+	struct conf_arena *arena = conf_arena(conf);
+
+	*where = line_of_preset(conf->defaults.origin);
+	if (!preset_apply(&conf->defaults, arena, why))
+		return false;
+	for (size_t i = 0; i < conf->nroutes; i++) {
+		route = &conf->routes[i];
+		*where = line_of_preset(route->origin);
+		if (!preset_apply(route, arena, why))
+			return false;
+		conf_option_inherit(
+		    route, *where != 0 ? &plain : &conf->defaults);
+		if (!preset_fit(conf, route, arena, why))
+			return false;
+	}
+	/* Last the defaults: no route inherits this. */
+	return preset_fit(conf, &conf->defaults, arena, why);
 }

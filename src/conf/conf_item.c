@@ -16,7 +16,7 @@
 #include "cginame.h"
 #include "limit.h"
 
-#include "conf_text.h"
+#include "conf_value.h"
 
 #define HEX CONF_DIGITS "ABCDEFabcdef"
 /* RFC 3986, section 2, without '#': problems append "#code". */

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "limit.h"
-#include "conf_text.h"
+#include "conf_value.h"
 
 #include "conf_option.h"
 

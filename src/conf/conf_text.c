@@ -18,8 +18,6 @@
 #include "conf_value.h"
 #include "limit.h"
 
-#include "conf_text.h"
-
 #define BLANKS " \t"
 #define HEX    CONF_DIGITS "ABCDEFabcdef"
 

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "caller.h"
+#include "scope.h"
 #include "clock.h"
 #include "limit.h"
 #include "log.h"
@@ -95,7 +95,7 @@ conn_body_begin(struct exchange *x)
 /*
  * The bodies of one address together may take half of it, so that no client
  * keeps the bodies of others out; a body that is alone may take all.  A table
- * of sums, by a hash of the caller's name (caller.h).  Two callers may have one
+ * of sums, by a hash of the caller's name (scope.h).  Two callers may have one
  * sum; which ones they are is another matter in each process.
  */
 #define SHARES 1024

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conf_text.h"
+#include "conf_value.h"
 #include "store_module.h"
 #include "words.h"
 #include "oncectl.h"

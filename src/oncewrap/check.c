@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf_text.h"
+#include "conf_value.h"
 #include "handler.h"
 #include "log.h"
 #include "progcheck.h"

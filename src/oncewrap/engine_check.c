@@ -188,7 +188,7 @@ engine_check_size(struct job *job)
 static bool
 refuse_twin(struct job *job)
 {
-	const char *name = scope_twin(job->rq, &job->rule->scope);
+	const char *name = scope_repeated(job->rq, &job->rule->scope);
 
 	return engine_refusef(job, PROBLEM_REQUEST_INVALID,
 	    "The %s%.200s, which names the caller, came more than once.",

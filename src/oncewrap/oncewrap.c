@@ -20,7 +20,7 @@
 #include "check.h"
 #include "clock.h"
 #include "conf.h"
-#include "conf_text.h"
+#include "conf_value.h"
 #include "fault.h"
 #include "spawner.h"
 #include "limit.h"

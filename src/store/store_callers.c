@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "caller.h"
+#include "scope.h"
 #include "metrics.h"
 #include "words.h"
 #include "route.h"
@@ -27,7 +27,7 @@
 enum callers_of { CALLERS_OPEN, CALLERS_ACTIVE, CALLERS_QUEUED, CALLERS_NOF };
 
 struct caller_keys {
-	int64_t caller;            /* its number: see caller.h */
+	int64_t caller;            /* its number: see scope.h */
 	int64_t keys;              /* that are counted */
 	char *path, *scope, *peer; /* of one of them; peer may be NULL */
 };

@@ -5,7 +5,7 @@
 
 #include "cases.h"
 
-#include "caller.h"
+#include "scope.h"
 
 static const unsigned char secret[SCOPE_SECRET_LEN] = { 1, 2, 3 };
 
