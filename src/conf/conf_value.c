@@ -22,26 +22,28 @@
 
 #define UNIT_MAX 5
 
-struct unit {
-	const char *name;
-	int64_t factor;
+/* Numbers of one kind.  Units ascend: messages about limits use the largest one
+ * that divides them. */
+struct scale {
+	const char *what;
+	struct unit {
+		const char *name;
+		int64_t factor;
+	} units[UNIT_MAX];
 };
 
-/* Ascending: messages about limits use the largest unit that divides them. */
-static const struct unit durations[UNIT_MAX] = {
-	{ "ms", 1 },
-	{ "s", 1000 },
-	{ "m", 60 * 1000 },
-	{ "h", 60 * 60 * 1000 },
-	{ "d", 24 * 60 * 60 * 1000 },
+static const struct scale numbers = { "a number", { { "", 1 } } };
+
+static const struct scale durations = {
+	"a duration: a number and ms, s, m, h or d",
+	{ { "ms", 1 }, { "s", 1000 }, { "m", 60 * 1000 },
+	    { "h", 60 * 60 * 1000 }, { "d", 24 * 60 * 60 * 1000 } },
 };
 
-static const struct unit sizes[UNIT_MAX] = {
-	{ "", 1 },
-	{ "K", 1024 },
-	{ "M", 1024 * 1024 },
-	{ "G", 1024 * 1024 * 1024 },
-	{ NULL, 0 },
+static const struct scale sizes = {
+	"a size: a number, or one and K, M or G",
+	{ { "", 1 }, { "K", 1024 }, { "M", 1024 * 1024 },
+	    { "G", 1024 * 1024 * 1024 } },
 };
 
 struct conf_chunk {
@@ -136,34 +138,88 @@ limit_text(int64_t value, const struct unit *units, char out[32])
 	    value == 0 ? "" : units[best].name);
 }
 
-static bool
-out_of_range(const char *text, int64_t min, int64_t max,
-    const struct unit *units, struct conf_error *why)
+/* A number with a unit; 0 needs none.  -1: it is none; INT64_MAX: it is too large. */
+static int64_t
+scaled(const char *text, const struct unit *units)
 {
+	size_t n = strspn(text, DIGITS);
+	int64_t value = value_decimal(text, n);
+
+	if (n == 0)
+		return -1;
+	if (value == 0 && text[n] == '\0')
+		return 0;
+	for (size_t i = 0; i < UNIT_MAX && units[i].name != NULL; i++) {
+		if (strcmp(text + n, units[i].name) != 0)
+			continue;
+		if (value > INT64_MAX / units[i].factor)
+			return INT64_MAX;
+		return value * units[i].factor;
+	}
+	return -1;
+}
+
+/* The number; -1: it is none, or out of range, which why says. */
+static int64_t
+value_read(const char *text, const struct scale *scale, int64_t min,
+    int64_t max, struct conf_error *why)
+{
+	const int64_t value = scaled(text, scale->units);
 	char lo[32], hi[32];
 
-	limit_text(min, units, lo);
-	limit_text(max, units, hi);
-	return conf_value_fail(
-	    why, "\"%.200s\" is out of range (%s to %s)", text, lo, hi);
+	assert(min >= 0);
+	if (value >= min && value <= max)
+		return value;
+	limit_text(min, scale->units, lo);
+	limit_text(max, scale->units, hi);
+	if (value < 0)
+		(void)conf_value_fail(
+		    why, "\"%.200s\" is not %s", text, scale->what);
+	else
+		(void)conf_value_fail(
+		    why, "\"%.200s\" is out of range (%s to %s)", text, lo, hi);
+	return -1;
 }
 
 bool
 conf_value_number(const char *text, int64_t min, int64_t max, unsigned *out,
     struct conf_error *why)
 {
+	const int64_t value = value_read(text, &numbers, min, max, why);
+
+	assert(max <= UINT32_MAX);
+	if (value >= 0)
+		*out = (unsigned)value;
+	return value >= 0;
+}
+
+bool
+conf_value_duration(const char *text, int64_t min, int64_t max, int64_t *out,
+    struct conf_error *why)
+{
 	int64_t value;
 
-	assert(min >= 0 && max <= UINT32_MAX);
-	if (!conf_value_made_of(text, DIGITS))
-		return conf_value_fail(why, "\"%.200s\" is not a number", text);
-	value = value_decimal(text, strlen(text));
-	if (value < min || value > max)
-		return conf_value_fail(why,
-		    "\"%.200s\" is out of range (%lld to %lld)", text,
-		    (long long)min, (long long)max);
-	*out = (unsigned)value;
-	return true;
+	if (conf_value_made_of(text, DIGITS) && !conf_value_made_of(text, "0"))
+		return conf_value_fail(
+		    why, "\"%.200s\" needs a unit: ms, s, m, h or d", text);
+	value = value_read(text, &durations, min, max, why);
+	if (value >= 0)
+		*out = value;
+	return value >= 0;
+}
+
+bool
+conf_value_size(const char *text, int64_t min, int64_t max, uint64_t *out,
+    struct conf_error *why)
+{
+	int64_t value;
+
+	if ((uint64_t)max > LIMIT_SIZE)
+		max = (int64_t)LIMIT_SIZE;
+	value = value_read(text, &sizes, min, max, why);
+	if (value >= 0)
+		*out = (uint64_t)value;
+	return value >= 0;
 }
 
 bool
@@ -179,68 +235,6 @@ conf_value_octal(const char *text, unsigned *out, struct conf_error *why)
 			return conf_value_fail(why,
 			    "\"%.200s\" is out of range (0 to 0777)", text);
 	*out = value;
-	return true;
-}
-
-/* A number with a unit.  -1: it is none; INT64_MAX: it is too large. */
-static int64_t
-scaled(const char *text, const struct unit *units)
-{
-	size_t n = strspn(text, DIGITS);
-	int64_t value = value_decimal(text, n);
-
-	if (n == 0)
-		return -1;
-	for (size_t i = 0; i < UNIT_MAX && units[i].name != NULL; i++) {
-		if (strcmp(text + n, units[i].name) != 0)
-			continue;
-		if (value > INT64_MAX / units[i].factor)
-			return INT64_MAX;
-		return value * units[i].factor;
-	}
-	return -1;
-}
-
-bool
-conf_value_duration(const char *text, int64_t min, int64_t max, int64_t *out,
-    struct conf_error *why)
-{
-	int64_t value;
-
-	if (conf_value_made_of(text, "0"))
-		value = 0;
-	else if (conf_value_made_of(text, DIGITS))
-		return conf_value_fail(
-		    why, "\"%.200s\" needs a unit: ms, s, m, h or d", text);
-	else
-		value = scaled(text, durations);
-	if (value < 0)
-		return conf_value_fail(why,
-		    "\"%.200s\" is not a duration: a number and ms, s, m, h or "
-		    "d",
-		    text);
-	if (value < min || value > max)
-		return out_of_range(text, min, max, durations, why);
-	*out = value;
-	return true;
-}
-
-bool
-conf_value_size(const char *text, int64_t min, int64_t max, uint64_t *out,
-    struct conf_error *why)
-{
-	int64_t value = scaled(text, sizes);
-
-	assert(min >= 0);
-	if ((uint64_t)max > LIMIT_SIZE)
-		max = (int64_t)LIMIT_SIZE;
-	if (value < 0)
-		return conf_value_fail(why,
-		    "\"%.200s\" is not a size: a number, or one and K, M or G",
-		    text);
-	if (value < min || value > max)
-		return out_of_range(text, min, max, sizes, why);
-	*out = (uint64_t)value;
 	return true;
 }
 
@@ -304,8 +298,6 @@ conf_value_words(const char *text, const char *const *words, unsigned *out,
 	while ((n = conf_value_item(&text, item, sizeof(item))) > 0) {
 		if (!conf_value_word(item, words, &which, why))
 			return false;
-		if ((set & 1U << which) != 0)
-			return conf_value_fail(why, "\"%s\" is repeated", item);
 		set |= 1U << which;
 	}
 	if (n < 0)

@@ -66,8 +66,8 @@ bool conf_value_duration(const char *text, int64_t min, int64_t max,
 bool conf_value_size(const char *text, int64_t min, int64_t max, uint64_t *out,
     struct conf_error *why);
 
-/* Several of words, each once, separated by blanks or commas; *out has a bit
- * for each index.  The first word stands alone. */
+/* Several of words, separated by blanks or commas; *out has a bit for each
+ * index.  The first word stands alone. */
 bool conf_value_words(const char *text, const char *const *words, unsigned *out,
     struct conf_error *why);
 

@@ -29,7 +29,6 @@
  */
 #include "config.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -197,22 +196,6 @@ take_content_length(struct parse *ps, struct response_text v)
 	return CGIHEAD_OK;
 }
 
-/* The value is from the program, and the sentence goes into the record. */
-static void
-doubt_value(char doubt[CGIHEAD_DOUBT], struct response_text v)
-{
-	char value[48];
-	size_t n = 0;
-
-	for (; n < v.n && n < sizeof(value) - 1; n++)
-		value[n] = v.p[n] >= ' ' && v.p[n] <= '~' ? v.p[n] : '?';
-	value[n] = '\0';
-	snprintf(doubt, CGIHEAD_DOUBT,
-	    "Idempotency-Outcome \"%s%s\" is none of completed, not-executed, "
-	    "status, unknown",
-	    value, n < v.n ? "..." : "");
-}
-
 /* Two of them contradict or repeat each other, so the outcome is unknown. */
 static enum cgihead_verdict
 take_outcome(struct parse *ps, struct response_text v)
@@ -221,8 +204,7 @@ take_outcome(struct parse *ps, struct response_text v)
 
 	if (*says != CGIHEAD_SAYS_NOTHING) {
 		*says = CGIHEAD_SAYS_UNKNOWN;
-		snprintf(ps->out->doubt, CGIHEAD_DOUBT,
-		    "Idempotency-Outcome comes twice");
+		ps->out->doubt = "Idempotency-Outcome comes twice";
 	} else if (response_text_is(v, "completed"))
 		*says = CGIHEAD_SAYS_COMPLETED;
 	else if (response_text_is(v, "not-executed"))
@@ -232,7 +214,9 @@ take_outcome(struct parse *ps, struct response_text v)
 	else {
 		*says = CGIHEAD_SAYS_UNKNOWN;
 		if (!response_text_is(v, "unknown"))
-			doubt_value(ps->out->doubt, v);
+			ps->out->doubt =
+			    "Idempotency-Outcome is none of completed, "
+			    "not-executed, status, unknown";
 	}
 	return CGIHEAD_OK;
 }
@@ -418,7 +402,7 @@ find_head(const char *output, size_t len, size_t *start)
 static void
 cgihead_reset(struct response *response, struct cgihead *out)
 {
-	*out = (struct cgihead){ .content_length = -1 };
+	*out = (struct cgihead){ .content_length = -1, .doubt = "" };
 	response->kind = RESPONSE_DOCUMENT;
 	response->status = 200;
 	response->reason[0] = '\0';

@@ -758,7 +758,6 @@ static const struct bad route_bad[] = {
 	{ "preset", "forms", ONE_OF("none, form, webhook, php-cgi, php-fpm") },
 	{ "preset", "form php",
 	    "\"php\" is not one of none, form, webhook, php-cgi, php-fpm" },
-	{ "preset", "form form", "\"form\" is repeated" },
 	{ "preset", "form none", "\"none\" stands beside others" },
 	{ "key_from", "", EMPTY },
 	{ "key_from", ",", EMPTY },
