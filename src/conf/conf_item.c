@@ -146,23 +146,18 @@ check_variable(const char *s, struct conf_error *why)
 }
 
 static bool
-check_uri(const char *s, struct conf_error *why)
+is_uri(const char *s)
 {
-	size_t scheme = strspn(s, CONF_LETTERS CONF_DIGITS "+-.");
+	const size_t scheme = strspn(s, CONF_LETTERS CONF_DIGITS "+-.");
 
 	if (strchr(CONF_LETTERS, *s) == NULL || *s == '\0' ||
 	    s[scheme] != ':' || s[scheme + 1] == '\0' ||
 	    !conf_value_made_of(s, URI))
-		return conf_value_fail(why,
-		    "\"%.200s\" is not an absolute URI without a fragment", s);
+		return false;
 	/* RFC 3986, section 2.1. */
-	for (const char *at = s; (at = strchr(at, '%')) != NULL;)
-		if (strspn(++at, HEX) < 2)
-			return conf_value_fail(why,
-			    "\"%.200s\" has a %% without two hexadecimal "
-			    "digits "
-			    "after it: a %% itself is written as %%25",
-			    s);
+	while ((s = strchr(s, '%')) != NULL)
+		if (strspn(++s, HEX) < 2)
+			return false;
 	return true;
 }
 
@@ -171,15 +166,14 @@ check_uri(const char *s, struct conf_error *why)
 static bool
 text_is_file(const char *text, struct conf_error *why)
 {
+	if (strcmp(text, ":memory:") == 0 || strncmp(text, "file:", 5) == 0)
+		return conf_value_fail(why, "\"%.200s\" is not a file", text);
 	/* Not shown: it may have a password. */
 	if (conf_text_is_nearly_postgresql(text))
 		return conf_value_fail(why,
 		    "a PostgreSQL database is named by a URI, which begins "
-		    "with "
-		    "postgresql://");
-	return (strcmp(text, ":memory:") != 0 &&
-		   strncmp(text, "file:", 5) != 0 &&
-		   strstr(text, "://") == NULL) ||
+		    "with postgresql://");
+	return strstr(text, "://") == NULL ||
 	    conf_value_fail(why, "\"%.200s\" is not a file", text);
 }
 
@@ -218,7 +212,11 @@ conf_item_check(const char *s, enum conf_item kind, struct conf_error *why)
 		    conf_value_fail(
 			why, "\"%.200s\" is not a token, such as mail", s);
 	case CONF_ITEM_URI:
-		return check_uri(s, why);
+		return is_uri(s) ||
+		    conf_value_fail(why,
+			"\"%.200s\" is not an absolute URI without a fragment, "
+			"in which a %% itself is written as %%25",
+			s);
 	case CONF_ITEM_DATABASE:
 		return conf_text_is_postgresql(s) || text_is_file(s, why);
 	case CONF_ITEM_DIRECTORY:
@@ -327,19 +325,15 @@ read_source(const char *text, size_t n, struct conf_arena *arena,
 	const int shown = n < 200 ? (int)n : 200;
 	size_t kind = NKINDS, len;
 
-	if (colon == NULL)
-		return conf_value_fail(why,
-		    "\"%.*s\" does not say where the key is: write %s", shown,
-		    text, all_kinds);
-	len = (size_t)(colon - text);
+	len = colon != NULL ? (size_t)(colon - text) : 0;
 	for (size_t i = 0; i < NKINDS; i++)
 		if (len == strlen(kinds[i]) &&
 		    strncmp(text, kinds[i], len) == 0)
 			kind = i;
 	if (kind == NKINDS)
 		return conf_value_fail(why,
-		    "\"%.*s\" is no place for a key: there are %s", shown, text,
-		    all_kinds);
+		    "\"%.*s\" does not say where the key is: write %s", shown,
+		    text, all_kinds);
 	out->kind = (enum conf_source_kind)kind;
 	out->variable = NULL;
 	out->name = decoded(arena, colon + 1, n - len - 1);
@@ -358,16 +352,12 @@ conf_item_source(const char *text, struct conf_arena *arena,
 
 	out->n = 0;
 	for (;;) {
-		if (out->n == max)
-			return conf_value_fail(why,
-			    "\"%.200s\" has more than two parts; a plus "
-			    "within a name is written as %%2B",
-			    text);
 		n = strcspn(part, "+");
-		if (n == 0)
+		if (out->n == max || n == 0)
 			return conf_value_fail(why,
-			    "\"%.200s\" has an empty part; a plus within a "
-			    "name is written as %%2B",
+			    "\"%.200s\" is not one place, or two with a plus "
+			    "between them; a plus within a name is written as "
+			    "%%2B",
 			    text);
 		if (!read_source(part, n, arena, &out->part[out->n++], why))
 			return false;

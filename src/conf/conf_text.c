@@ -252,33 +252,14 @@ conf_text_is_postgresql(const char *database)
 	    strncmp(database, "postgres://", 11) == 0;
 }
 
-/* Whether one of the words of the text is "KEYWORD=...", or "KEYWORD =". */
-static bool
-sets_keyword(const char *text, const char *keyword)
-{
-	const size_t n = strlen(keyword);
-	const char *at = text;
-
-	for (; (at = strstr(at, keyword)) != NULL; at += n)
-		if ((at == text || strchr(BLANKS, at[-1]) != NULL) &&
-		    at[n + strspn(at + n, BLANKS)] == '=')
-			return true;
-	return false;
-}
-
 bool
 conf_text_is_nearly_postgresql(const char *database)
 {
-	static const char *const keyword[] = { "host", "hostaddr", "port",
-		"dbname", "user", "password", "service" };
-
 	if (conf_text_is_postgresql(database))
 		return false;
-	for (size_t i = 0; i < sizeof(keyword) / sizeof(keyword[0]); i++)
-		if (sets_keyword(database, keyword[i]))
-			return true;
 	return strncmp(database, "postgresql:", 11) == 0 ||
-	    strncmp(database, "postgres:", 9) == 0;
+	    strncmp(database, "postgres:", 9) == 0 ||
+	    (database[0] != '/' && strchr(database, '=') != NULL);
 }
 
 bool

@@ -154,8 +154,9 @@ bool conf_text_words(char *const *argv, struct conf_arena *arena,
 /* Whether the database is a URI of PostgreSQL, which may have a password. */
 bool conf_text_is_postgresql(const char *database);
 
-/* Whether a URI or conninfo string of PostgreSQL was meant, which oncewrap does
- * not take for one.  It may have a password, and must not be shown. */
+/* Whether a URI or conninfo string of PostgreSQL may be meant, which oncewrap
+ * does not take for one: a name that is no path and has a "=".  It may have a
+ * password, and must not be shown. */
 bool conf_text_is_nearly_postgresql(const char *database);
 
 /* Reads one text of that kind.  A socket's /path gains unix:, and a path is

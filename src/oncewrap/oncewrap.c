@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -84,7 +85,7 @@ reload(struct daemon *d)
 		.old = d->conf };
 	struct conf_error err;
 
-	systemd_notify_reloading(clock_mono_us());
+	systemd_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_mono_us());
 	/* Before anything can fail: logrotate(8) has moved the file. */
 	signals_reopen_log(d->conf->log);
 	change.new = settings_load(&d->settings, &err);

@@ -6,6 +6,8 @@ from answer import eq
 
 METHOD = ' is not a method: write methods in upper case, with blanks between ' \
     'them, or "unsafe" alone, which is all but GET, HEAD, OPTIONS and TRACE'
+URI = ' is not an absolute URI without a fragment, in which a % itself is ' \
+    'written as %25'
 VARIABLE = ' is not the name of a CGI variable, such as REMOTE_USER, or ' \
     'HTTP_X_USER for the field X-User'
 
@@ -133,8 +135,8 @@ MISTAKES = (
     ('[defaults]\nkey_from = header:HTTP_X\n',
      '2: key_from: "HTTP_X" is a CGI variable: write the name of the field'),
     ('[defaults]\nkey_from = body:id\n',
-     '2: key_from: "body:id" is no place for a key: there are header:NAME, '
-     'query:NAME, form:NAME, json:/pointer or cookie:NAME'),
+     '2: key_from: "body:id" does not say where the key is: write '
+     'header:NAME, query:NAME, form:NAME, json:/pointer or cookie:NAME'),
     ('[defaults]\nkey_from =\n',
      '2: key_from: the value is empty: write one, or '
      'leave the option out'),
@@ -223,9 +225,9 @@ MISTAKES = (
     ('[server]\ndialect = Stripe\n',
      '2: dialect: "Stripe" is not one of ietf, stripe'),
     ('[server]\nlink = example.org/x\n',
-     '2: link: "example.org/x" is not an absolute URI without a fragment'),
+     '2: link: "example.org/x"' + URI),
     ('[server]\nlink = https://a/#b\n',
-     '2: link: "https://a/#b" is not an absolute URI without a fragment'),
+     '2: link: "https://a/#b"' + URI),
     ('[server]\nadmin_path = once\n',
      '2: admin_path: "once" does not begin with "/"'),
     ('[server]\nadmin_path = /\n',

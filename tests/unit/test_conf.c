@@ -642,9 +642,9 @@ struct bad {
 #define TIMES        " is not a duration: a number and ms, s, m, h or d"
 #define SIZES        " is not a size: a number, or one and K, M or G"
 
-#define ESCAPE                                               \
-	" has a % without two hexadecimal digits after it: " \
-	"a % itself is written as %25"
+#define NO_URI                                                                \
+	" is not an absolute URI without a fragment, in which a % itself is " \
+	"written as %25"
 
 #define NO_VARIABLE                                        \
 	" is neither the name of an environment variable " \
@@ -701,10 +701,10 @@ static const struct bad server_bad[] = {
 	{ "link",
 	    "/rules | https: | 1a:b | https://x/#a | https://x/a b | "
 	    "https://x/> | https://x/\"",
-	    " is not an absolute URI without a fragment" },
+	    NO_URI },
 	{ "link",
 	    "https://x/100% | https://x/%2 | https://x/%20%zz | https://x/%%25",
-	    ESCAPE },
+	    NO_URI },
 	{ "dialect", "rfc", ONE_OF("ietf, stripe") },
 	{ "admin_path", "once", " does not begin with \"/\"" },
 	{ "admin_path", "/a%62",
@@ -723,7 +723,9 @@ static const struct bad server_bad[] = {
 
 #define PLACES \
 	"header:NAME, query:NAME, form:NAME, json:/pointer or cookie:NAME"
-#define PLUS "; a plus within a name is written as %2B"
+#define PARTS                                                  \
+	" is not one place, or two with a plus between them; " \
+	"a plus within a name is written as %2B"
 
 static const struct bad route_bad[] = {
 	{ "handler", "", EMPTY },
@@ -767,7 +769,7 @@ static const struct bad route_bad[] = {
 	{ "key_from", "header:A once_key",
 	    "\"once_key\" does not say where the key is: write " PLACES },
 	{ "key_from", "headers:X-Key | Header:X-Key | body:id",
-	    " is no place for a key: there are " PLACES },
+	    " does not say where the key is: write " PLACES },
 	{ "key_from", "header:HTTP_X_KEY", "\"HTTP_X_KEY\"" VARIABLE },
 	{ "key_from", "header:X@Key", "\"X@Key\" is not the name of a field" },
 	{ "key_from", "header:", " needs a name after the colon" },
@@ -779,11 +781,9 @@ static const struct bad route_bad[] = {
 	    "\"$.id\" is not a JSON Pointer, such as json:/id" },
 	{ "key_from", "cookie:a=b",
 	    "\"a=b\" is not the name of a cookie: write cookie:NAME" },
-	{ "key_from", "header:A + header:B", "\"+\" has an empty part" PLUS },
-	{ "key_from", "header:A+ | +header:A | query:c++",
-	    " has an empty part" PLUS },
-	{ "key_from", "query:a+query:b+query:c",
-	    " has more than two parts" PLUS },
+	{ "key_from", "header:A + header:B", "\"+\"" PARTS },
+	{ "key_from", "header:A+ | +header:A | query:c++", PARTS },
+	{ "key_from", "query:a+query:b+query:c", PARTS },
 	{ "key_from",
 	    "query:1 query:2 query:3 query:4 query:5 query:6 query:7 "
 	    "query:8 query:9 query:10 query:11 query:12 query:13 query:14 "
