@@ -85,14 +85,30 @@ check_environment(const char *s, struct conf_error *why)
  * and it would leave POST without a guard.  A token may hold more, as in
  * "GET|POST": no such method is registered, and it would guard nothing. */
 static bool
-check_method(const char *s, struct conf_error *why)
+is_method(const char *s)
 {
-	return conf_value_made_of(s, CONF_UPPER CONF_DIGITS "-_") ||
-	    conf_value_fail(why,
-		"\"%.200s\" is not a method: write methods in upper case, with "
-		"blanks between them, or \"" CONF_UNSAFE
-		"\" alone, which is all but GET, HEAD, OPTIONS and TRACE",
-		s);
+	return conf_value_made_of(s, CONF_UPPER CONF_DIGITS "-_");
+}
+
+/* A token, RFC 9110, section 5.6.2; so is a cookie's name, RFC 6265, section
+ * 4.1.1. */
+static bool
+is_token(const char *s)
+{
+	return conf_value_made_of(s, CONF_TOKEN);
+}
+
+static bool
+is_absolute(const char *s)
+{
+	return s[0] == '/';
+}
+
+static bool
+is_log(const char *s)
+{
+	return is_absolute(s) || strcmp(s, "stderr") == 0 ||
+	    strcmp(s, "syslog") == 0;
 }
 
 /* The CGI variable of such a field would be taken for that of another field,
@@ -108,15 +124,6 @@ check_field(const char *s, struct conf_error *why)
 		    "\"%.200s\" is a CGI variable: write the name of the field",
 		    s);
 	return true;
-}
-
-/* A cookie's name is a token, RFC 6265, section 4.1.1. */
-static bool
-check_cookie(const char *s, struct conf_error *why)
-{
-	return conf_value_made_of(s, CONF_TOKEN) ||
-	    conf_value_fail(why,
-		"\"%.200s\" is not the name of a cookie: write cookie:NAME", s);
 }
 
 /*
@@ -135,7 +142,7 @@ check_variable(const char *s, struct conf_error *why)
 		return conf_value_fail(
 		    why, "\"%.200s\": \"none\" stands alone", s);
 	if (strncmp(s, "cookie:", 7) == 0)
-		return check_cookie(s + 7, why);
+		return conf_item_check(s + 7, CONF_ITEM_COOKIE, why);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		good = good && strcmp(s, fields[i]) != 0;
 	return good ||
@@ -180,61 +187,41 @@ text_is_file(const char *text, struct conf_error *why)
 bool
 conf_item_check(const char *s, enum conf_item kind, struct conf_error *why)
 {
-	switch (kind) {
-	case CONF_ITEM_METHOD:
-		return check_method(s, why);
-	case CONF_ITEM_FIELD:
+	static const struct {
+		bool (*is)(const char *);
+		const char *what;
+	} items[] = {
+		[CONF_ITEM_METHOD] = { is_method,
+		    "a method: write methods in upper case, with blanks "
+		    "between them, or \"" CONF_UNSAFE
+		    "\" alone, which is all but GET, HEAD, OPTIONS and TRACE" },
+		[CONF_ITEM_COOKIE] = { is_token,
+		    "the name of a cookie: write cookie:NAME" },
+		[CONF_ITEM_POINTER] = { conf_value_is_pointer,
+		    "a JSON Pointer, such as /a/0/b" },
+		[CONF_ITEM_USER] = { is_user, "the name of a user" },
+		[CONF_ITEM_PEER] = { is_account, "the name or id of a user" },
+		[CONF_ITEM_ACCOUNT] = { is_account, "a name or an id" },
+		[CONF_ITEM_TOPIC] = { is_token, "a token, such as mail" },
+		[CONF_ITEM_URI] = { is_uri,
+		    "an absolute URI without a fragment, in which a % itself "
+		    "is written as %25" },
+		[CONF_ITEM_DIRECTORY] = { is_absolute, "an absolute path" },
+		[CONF_ITEM_LOG] = { is_log,
+		    "stderr, syslog or an absolute path" },
+	};
+
+	if (kind == CONF_ITEM_FIELD)
 		return check_field(s, why);
-	case CONF_ITEM_COOKIE:
-		return check_cookie(s, why);
-	case CONF_ITEM_SCOPE:
+	if (kind == CONF_ITEM_SCOPE)
 		return check_variable(s, why);
-	case CONF_ITEM_ENVIRONMENT:
+	if (kind == CONF_ITEM_ENVIRONMENT)
 		return check_environment(s, why);
-	case CONF_ITEM_POINTER:
-		return conf_value_is_pointer(s) ||
-		    conf_value_fail(why,
-			"\"%.200s\" is not a JSON Pointer, such as /a/0/b", s);
-	case CONF_ITEM_USER:
-		return is_user(s) ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not the name of a user", s);
-	case CONF_ITEM_PEER:
-		return is_account(s) ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not the name or id of a user", s);
-	case CONF_ITEM_ACCOUNT:
-		return is_account(s) ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not a name or an id", s);
-	case CONF_ITEM_TOPIC:
-		return conf_value_made_of(s, CONF_TOKEN) ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not a token, such as mail", s);
-	case CONF_ITEM_URI:
-		return is_uri(s) ||
-		    conf_value_fail(why,
-			"\"%.200s\" is not an absolute URI without a fragment, "
-			"in which a %% itself is written as %%25",
-			s);
-	case CONF_ITEM_DATABASE:
+	if (kind == CONF_ITEM_DATABASE)
 		return conf_text_is_postgresql(s) || text_is_file(s, why);
-	case CONF_ITEM_DIRECTORY:
-		return s[0] == '/' ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not an absolute path", s);
-	case CONF_ITEM_LOG:
-		return s[0] == '/' || strcmp(s, "stderr") == 0 ||
-		    strcmp(s, "syslog") == 0 ||
-		    conf_value_fail(why,
-			"\"%.200s\" is not stderr, syslog or an absolute path",
-			s);
-	case CONF_ITEM_SOCKET:
-	case CONF_ITEM_PATH:
-		break; /* see conf_text_single() */
-	}
-	assert(false);
-	return false;
+	assert(kind <= CONF_ITEM_LOG); /* see conf_text_single() */
+	return items[kind].is(s) ||
+	    conf_value_fail(why, "\"%.200s\" is not %s", s, items[kind].what);
 }
 
 /* --- where a key can be --------------------------------------------------- */
@@ -303,10 +290,7 @@ check_name(struct conf_source *source, struct conf_arena *arena,
 	case CONF_FROM_HEADER:
 		return source_read_header(source, arena, why);
 	case CONF_FROM_JSON:
-		return conf_value_is_pointer(source->name) ||
-		    conf_value_fail(why,
-			"\"%.200s\" is not a JSON Pointer, such as json:/id",
-			source->name);
+		return conf_item_check(source->name, CONF_ITEM_POINTER, why);
 	case CONF_FROM_COOKIE:
 		return conf_item_check(source->name, CONF_ITEM_COOKIE, why);
 	case CONF_FROM_QUERY:

@@ -125,27 +125,6 @@ conf_text_argv(const char *text, struct conf_arena *arena,
 }
 
 bool
-conf_text_handler(const char *text, struct conf_arena *arena,
-    struct conf_list *out, struct conf_error *why)
-{
-	const char *address = NULL;
-
-	if (strncmp(text, "unix:", 5) != 0 && strncmp(text, "tcp:", 4) != 0)
-		return conf_text_argv(text, arena, out, why);
-	if (!conf_text_single(text, CONF_ITEM_SOCKET, arena, &address, why))
-		return false;
-	out->item = conf_value_alloc(arena, 2 * sizeof(*out->item));
-	if (out->item == NULL)
-		return conf_value_no_memory(why);
-	assert(address != NULL);
-	out->item[0] = conf_value_copy(arena, address, strlen(address));
-	if (out->item[0] == NULL)
-		return conf_value_no_memory(why);
-	out->n = 1;
-	return true;
-}
-
-bool
 conf_text_words(char *const *argv, struct conf_arena *arena,
     struct conf_list *out, struct conf_error *why)
 {
@@ -229,6 +208,25 @@ socket_text(const char *text, struct conf_arena *arena, const char **out,
 	(void)snprintf(copy, strlen(path) + 6, "%s%s",
 	    path[0] == '/' ? "unix:" : "", path);
 	*out = copy;
+	return true;
+}
+
+bool
+conf_text_handler(const char *text, struct conf_arena *arena,
+    struct conf_list *out, struct conf_error *why)
+{
+	char **item;
+	const char *address;
+
+	if (strncmp(text, "unix:", 5) != 0 && strncmp(text, "tcp:", 4) != 0)
+		return conf_text_argv(text, arena, out, why);
+	if (!socket_text(text, arena, &address, why))
+		return false;
+	item = conf_value_alloc(arena, 2 * sizeof(*item));
+	if (item == NULL ||
+	    (*item = conf_value_copy(arena, address, strlen(address))) == NULL)
+		return conf_value_no_memory(why);
+	*out = (struct conf_list){ item, 1 };
 	return true;
 }
 

@@ -309,45 +309,27 @@ conf_value_words(const char *text, const char *const *words, unsigned *out,
 	return true;
 }
 
-/* "5xx" */
-static bool
-add_class(const char *item, struct conf_statuses *set)
-{
-	unsigned first;
-
-	if (strlen(item) != 3 || item[0] < '1' || item[0] > '5' ||
-	    strcmp(item + 1, "xx") != 0)
-		return false;
-	first = (unsigned)(item[0] - '1') * 100;
-	for (unsigned i = first; i < first + 100; i++)
-		set->bits[i / 64] |= UINT64_C(1) << i % 64;
-	return true;
-}
-
-/* Whether the first three bytes are a status from 100 to 599. */
-static bool
-is_status(const char *s)
-{
-	return s[0] >= '1' && s[0] <= '5' && s[1] >= '0' && s[1] <= '9' &&
-	    s[2] >= '0' && s[2] <= '9';
-}
-
-/* "409" or "505-599" */
+/* "409", "505-599" or "5xx" */
 static bool
 add_statuses(const char *item, struct conf_statuses *set)
 {
-	unsigned first, last;
+	char first[] = "000", last[] = "000";
+	const size_t n = strlen(item);
 
-	if (strlen(item) < 3 || !is_status(item))
+	if (n != 3 && (n != 7 || item[3] != '-'))
 		return false;
-	first = last = (unsigned)value_decimal(item, 3);
-	if (item[3] == '-' && strlen(item) == 7 && is_status(item + 4))
-		last = (unsigned)value_decimal(item + 4, 3);
-	else if (item[3] != '\0')
+	memcpy(first, item, 3);
+	memcpy(last, item + n - 3, 3);
+	if (n == 3 && strcmp(item + 1, "xx") == 0) {
+		memcpy(first + 1, "00", 2);
+		memcpy(last + 1, "99", 2);
+	}
+	if (!conf_value_made_of(first, DIGITS) ||
+	    !conf_value_made_of(last, DIGITS) || *first < '1' || *last > '5' ||
+	    strcmp(first, last) > 0)
 		return false;
-	if (last < first)
-		return false;
-	for (unsigned i = first - 100; i <= last - 100; i++)
+	for (int64_t i = value_decimal(first, 3) - 100;
+	     i <= value_decimal(last, 3) - 100; i++)
 		set->bits[i / 64] |= UINT64_C(1) << i % 64;
 	return true;
 }
@@ -363,7 +345,7 @@ conf_value_statuses(
 	while ((more = conf_value_item(&text, item, sizeof(item))) != 0) {
 		if (more < 0)
 			return conf_value_fail(why, "an item is too long");
-		if (!add_class(item, &set) && !add_statuses(item, &set))
+		if (!add_statuses(item, &set))
 			return conf_value_fail(why,
 			    "\"%.200s\" is not a status, such as 409, 505-599 "
 			    "or 5xx",

@@ -241,20 +241,6 @@ mark(struct buf *fields, const struct field *f)
 	fields->data[f->name - fields->data] = MARK;
 }
 
-static void
-mark_names(struct buf *fields, const char *const *names, size_t n)
-{
-	struct field f;
-	size_t pos = 0, i;
-
-	while (response_next(fields, &pos, &f))
-		for (i = 0; i < n; i++)
-			if (response_field_is(&f, names[i])) {
-				mark(fields, &f);
-				break;
-			}
-}
-
 /* Whether an option of that Connection field is the name of f. */
 static bool
 is_option(const struct field *connection, const struct field *f)
@@ -295,15 +281,23 @@ mark_options(struct buf *fields)
 	}
 }
 
-/* Closes the gaps of the marked fields. */
-static void
-sweep(struct buf *fields)
+static bool
+is_one_of(const struct field *f, const char *const *names, size_t n)
 {
-	struct field f;
+	while (n > 0 && !response_field_is(f, names[n - 1]))
+		n--;
+	return n > 0;
+}
+
+void
+response_remove(struct response *r, const char *const *names, size_t n)
+{
+	struct buf *fields = &r->fields;
 	size_t pos = 0, start = 0, w = 0;
+	struct field f;
 
 	while (response_next(fields, &pos, &f)) {
-		if (*f.name != MARK) {
+		if (*f.name != MARK && !is_one_of(&f, names, n)) {
 			memmove(fields->data + w, fields->data + start,
 			    pos - start);
 			w += pos - start;
@@ -311,13 +305,6 @@ sweep(struct buf *fields)
 		start = pos;
 	}
 	buf_truncate(fields, w);
-}
-
-void
-response_remove(struct response *r, const char *const *names, size_t n)
-{
-	mark_names(&r->fields, names, n);
-	sweep(&r->fields);
 }
 
 void
@@ -333,8 +320,7 @@ void
 response_remove_hop_by_hop(struct response *r)
 {
 	mark_options(&r->fields);
-	mark_names(&r->fields, hop_by_hop, NHOP);
-	sweep(&r->fields);
+	response_remove(r, hop_by_hop, NHOP);
 }
 
 enum rc

@@ -131,7 +131,7 @@ MISTAKES = (
     ('[defaults]\nkey_from = form:\n',
      '2: key_from: "form:" needs a name after the colon'),
     ('[defaults]\nkey_from = json:id\n',
-     '2: key_from: "id" is not a JSON Pointer, such as json:/id'),
+     '2: key_from: "id" is not a JSON Pointer, such as /a/0/b'),
     ('[defaults]\nkey_from = header:HTTP_X\n',
      '2: key_from: "HTTP_X" is a CGI variable: write the name of the field'),
     ('[defaults]\nkey_from = body:id\n',
