@@ -176,7 +176,7 @@ conf_clash(const struct conf *conf, conf_line *where)
  * it is what the handler of a route, once it is known, makes of the defaults.
  */
 
-static const struct says {
+static const struct preset_value {
 	enum conf_preset preset;
 	const char *name, *value;
 } presets[] = {
@@ -235,10 +235,10 @@ conf_preset_set(const struct conf_origin *origin, const char *option)
 
 /* Two presets of one route disagree about an option that it leaves open. */
 static bool
-disagree(const struct says *say, struct conf_error *why)
+disagree(const struct preset_value *v, struct conf_error *why)
 {
-	return conf_value_fail(why,
-	    "preset: the presets disagree about %s: set it too", say->name);
+	return conf_value_fail(
+	    why, "preset: the presets disagree about %s: set it too", v->name);
 }
 
 static bool
@@ -247,21 +247,21 @@ preset_apply(
 {
 	struct conf_origin *origin = route->origin;
 	const conf_line at = line_of_preset(origin);
-	const char *said[CONF_OPTION_MAX] = { NULL };
-	const struct says *say;
+	const char *given[CONF_OPTION_MAX] = { NULL };
+	const struct preset_value *v;
 	size_t i;
 
-	for (say = presets; say < presets + COUNT(presets); say++) {
-		i = index_of(say->name);
-		if (at == 0 || !conf_has_preset(route, say->preset) ||
-		    (origin->line[i] != 0 && said[i] == NULL))
+	for (v = presets; v < presets + COUNT(presets); v++) {
+		i = index_of(v->name);
+		if (at == 0 || !conf_has_preset(route, v->preset) ||
+		    (origin->line[i] != 0 && given[i] == NULL))
 			continue;
-		if (said[i] != NULL && strcmp(said[i], say->value) != 0)
-			return disagree(say, why);
-		said[i] = say->value;
+		if (given[i] != NULL && strcmp(given[i], v->value) != 0)
+			return disagree(v, why);
+		given[i] = v->value;
 		origin->line[i] = at;
-		if (!conf_option_set(conf_option_find(CONF_ROUTE, say->name),
-			route, say->value, arena, why))
+		if (!conf_option_set(conf_option_find(CONF_ROUTE, v->name),
+			route, v->value, arena, why))
 			return false;
 	}
 	return true;
@@ -297,7 +297,7 @@ static bool
 fit_application(const struct conf *conf, struct conf_route *route,
     struct conf_arena *arena, struct conf_error *why)
 {
-	static const char *const says[][2] = {
+	static const char *const values[][2] = {
 		{ "ambiguous", "500-502 504-599" },
 		{ "release", "401 407 408 425 429 503" },
 	};
@@ -308,12 +308,12 @@ fit_application(const struct conf *conf, struct conf_route *route,
 		return true;
 	if (at != 0 && at == conf_line_of_route(conf, route, "preset"))
 		route->on_crash = CONF_CRASH_UNKNOWN;
-	for (i = 0; i < COUNT(says); i++)
+	for (i = 0; i < COUNT(values); i++)
 		/* Where the end is told, a status means what it says. */
 		if (route->outcome == CONF_OUTCOME_STATUS &&
-		    conf_line_of_route(conf, route, says[i][0]) == 0 &&
-		    !conf_option_set(conf_option_find(CONF_ROUTE, says[i][0]),
-			route, says[i][1], arena, why))
+		    conf_line_of_route(conf, route, values[i][0]) == 0 &&
+		    !conf_option_set(conf_option_find(CONF_ROUTE, values[i][0]),
+			route, values[i][1], arena, why))
 			return false;
 	return true;
 }

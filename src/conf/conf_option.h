@@ -8,13 +8,13 @@
 #include "buf.h"
 #include "conf_value.h"
 
-enum conf_place {
+enum conf_section {
 	CONF_SERVER, /* options of a struct conf */
 	CONF_ROUTE,  /* options of a struct conf_route: [defaults] as well */
 	CONF_EFFECT  /* options of a struct conf_effect */
 };
 
-/* No place has as many options as this. */
+/* No section has as many options as this. */
 #define CONF_OPTION_MAX 64
 
 struct conf_option;
@@ -27,14 +27,14 @@ struct conf_origin {
 
 /* NULL if there is none. */
 const struct conf_option *
-conf_option_find(enum conf_place place, const char *name);
+conf_option_find(enum conf_section section, const char *name);
 
 size_t conf_option_index(const struct conf_option *option);
 
 /* The line at which the option was set, which must exist; 0: it was not set, or
  * origin is NULL. */
-conf_line conf_option_line(
-    const struct conf_origin *origin, enum conf_place place, const char *name);
+conf_line conf_option_line(const struct conf_origin *origin,
+    enum conf_section section, const char *name);
 
 /*
  * Sets an option of base, a struct conf, route or effect.  False with a
@@ -44,7 +44,7 @@ bool conf_option_set(const struct conf_option *option, void *base,
     const char *value, struct conf_arena *arena, struct conf_error *why);
 
 /* Sets all options of a zeroed base to their defaults. */
-bool conf_option_defaults(enum conf_place place, void *base,
+bool conf_option_defaults(enum conf_section section, void *base,
     struct conf_arena *arena, struct conf_error *why);
 
 /* Copies the options of a route that its origin does not have as set. */

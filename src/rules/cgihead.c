@@ -1,7 +1,7 @@
 /*
  * A handler's output -> status, fields, start of the body (RFC 3875, section
  * 6), as kindly as web servers read it: the program has worked for years.  What
- * has no single reading is refused, not guessed, because an accepted response
+ * has no single reading is refused, because an accepted response
  * is stored and sent again and again.
  *
  *  -  A line ends in LF or CRLF; the head ends in an empty line.  Output that

@@ -7,8 +7,8 @@
  * end_record() handles the whole record.  An event about a whole record comes
  * only after its padding, so that no byte of it is left unread on the socket.
  *
- *  1. stage is IDLE exactly while id is 0.
- *  2. text holds raw name-value pairs in stage PARAMS.  From FCGI_EV_HEAD on
+ *  1. state is IDLE exactly while id is 0.
+ *  2. text holds raw name-value pairs in state PARAMS.  From FCGI_EV_HEAD on
  *     it holds the strings that params point to, and does not move.
  *  3. Only text, record and reply hold data, and these are bounded.
  *
@@ -35,12 +35,12 @@
  * connection. */
 #define TEXT_KEEP (16 * 1024)
 
-enum stage {
-	STAGE_IDLE,   /* no request has begun */
-	STAGE_PARAMS, /* between FCGI_BEGIN_REQUEST and the empty FCGI_PARAMS */
-	STAGE_STDIN,  /* before the empty FCGI_STDIN */
-	STAGE_DONE,   /* until fcgi_next() */
-	STAGE_BROKEN  /* after FCGI_EV_ERROR, for good */
+enum fcgi_state {
+	STATE_IDLE,   /* no request has begun */
+	STATE_PARAMS, /* between FCGI_BEGIN_REQUEST and the empty FCGI_PARAMS */
+	STATE_STDIN,  /* before the empty FCGI_STDIN */
+	STATE_DONE,   /* until fcgi_next() */
+	STATE_BROKEN  /* after FCGI_EV_ERROR, for good */
 };
 
 enum goes { GOES_NOWHERE, GOES_RECORD, GOES_TEXT, GOES_BODY };
@@ -100,7 +100,7 @@ fcgi_record_next(struct fcgi_record *r, const unsigned char **p,
 static enum fcgi_event
 broken(struct fcgi *f, const char *why)
 {
-	f->stage = STAGE_BROKEN;
+	f->state = STATE_BROKEN;
 	f->why = why;
 	return FCGI_EV_ERROR;
 }
@@ -221,7 +221,7 @@ decode_params(struct fcgi *f)
 		to[value_len] = '\0';
 		to += value_len + 1;
 	}
-	f->stage = STAGE_STDIN;
+	f->state = STATE_STDIN;
 	return FCGI_EV_HEAD;
 }
 
@@ -268,7 +268,7 @@ begin_request(struct fcgi *f)
 	}
 	f->id = fcgi_record_id(&f->in);
 	f->keep_conn = (body[2] & FCGI_KEEP_CONN) != 0;
-	f->stage = STAGE_PARAMS;
+	f->state = STATE_PARAMS;
 	return FCGI_EV_MORE;
 }
 
@@ -298,12 +298,12 @@ begin_record(struct fcgi *f)
 		return FCGI_EV_MORE;
 	switch (type) {
 	case FCGI_PARAMS:
-		if (f->stage != STAGE_PARAMS)
+		if (f->state != STATE_PARAMS)
 			return broken(f, "FCGI_PARAMS after their end");
 		f->content_goes = GOES_TEXT;
 		return FCGI_EV_MORE;
 	case FCGI_STDIN:
-		if (f->stage != STAGE_STDIN)
+		if (f->state != STATE_STDIN)
 			return broken(f, "FCGI_STDIN before the parameters");
 		f->content_goes = GOES_BODY;
 		return FCGI_EV_MORE;
@@ -358,11 +358,11 @@ end_record(struct fcgi *f)
 	if (type == FCGI_PARAMS && fcgi_record_length(&f->in) == 0)
 		return decode_params(f);
 	if (type == FCGI_STDIN && fcgi_record_length(&f->in) == 0) {
-		f->stage = STAGE_DONE;
+		f->state = STATE_DONE;
 		return FCGI_EV_END;
 	}
 	if (type == FCGI_ABORT_REQUEST) {
-		f->stage = STAGE_DONE;
+		f->state = STATE_DONE;
 		return FCGI_EV_ABORT;
 	}
 	return FCGI_EV_MORE;
@@ -377,9 +377,9 @@ fcgi_feed(struct fcgi *f, const void *data, size_t len, size_t *used)
 	size_t n;
 
 	*used = 0;
-	if (f->stage == STAGE_BROKEN)
+	if (f->state == STATE_BROKEN)
 		return FCGI_EV_ERROR;
-	assert(f->stage != STAGE_DONE);
+	assert(f->state != STATE_DONE);
 	do {
 		part = fcgi_record_next(&f->in, &p, end, &bytes, &n);
 		if (part == FCGI_PART_HEADER)
@@ -397,7 +397,7 @@ void
 fcgi_init(struct fcgi *f)
 {
 	memset(f, 0, sizeof(*f));
-	f->stage = STAGE_IDLE;
+	f->state = STATE_IDLE;
 	buf_init(&f->text, LIMIT_PARAMS);
 	buf_init(&f->record, sizeof(FCGI_BeginRequestBody));
 	buf_init(&f->reply, REPLY_MAX);
@@ -423,8 +423,8 @@ fcgi_next(struct fcgi *f)
 	f->has_nul = false;
 	f->keep_conn = false;
 	f->id = 0;
-	if (f->stage != STAGE_BROKEN)
-		f->stage = STAGE_IDLE;
+	if (f->state != STATE_BROKEN)
+		f->state = STATE_IDLE;
 	if (f->text.cap > TEXT_KEEP)
 		buf_free(&f->text);
 	buf_clear(&f->text);
@@ -433,7 +433,7 @@ fcgi_next(struct fcgi *f)
 bool
 fcgi_idle(const struct fcgi *f)
 {
-	return f->stage == STAGE_IDLE && f->in.header_len == 0;
+	return f->state == STATE_IDLE && f->in.header_len == 0;
 }
 
 size_t

@@ -70,7 +70,7 @@ struct fcgi {
 	struct buf text; /* raw parameter bytes, then strings */
 	struct fcgi_record in;
 	struct buf record; /* a small record gathered whole */
-	int stage;
+	int state;
 	int content_goes; /* the destination of the record's content */
 };
 
