@@ -252,7 +252,7 @@ struct conf *conf_parse(
 
 /* Reads and parses the file; NULL with "file: why" or "file:line: why" in
  * err. */
-struct conf *conf_load(const char *name, struct conf_error *err);
+struct conf *conffile_load(const char *name, struct conf_error *err);
 
 /* Makes the configuration without a file: all defaults. */
 struct conf *conf_default(struct conf_error *err);

@@ -1,6 +1,5 @@
 /*
- * Configuration: sections and options of a file into a struct conf.  Only
- * conf_load() opens one.
+ * Configuration: sections and options of a file into a struct conf.
  *
  * A line is a section or an option; the first error ends the parsing.
  *
@@ -10,7 +9,6 @@
 #include "config.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -391,38 +389,4 @@ conf_parse(
 		parser.conf = NULL;
 	}
 	return parser.conf;
-}
-
-struct conf *
-conf_load(const char *name, struct conf_error *err)
-{
-	struct conf *conf = NULL;
-	struct buf text;
-	FILE *file;
-	size_t n;
-
-	buf_init(&text, LIMIT_CONF_FILE);
-	if ((file = fopen(name, "re")) == NULL)
-		goto failed;
-	do {
-		if (buf_reserve(&text, 1) != RC_OK) {
-			snprintf(err->text, sizeof(err->text),
-			    "%s: longer than %d bytes", name, LIMIT_CONF_FILE);
-			goto out;
-		}
-		n = fread(
-		    text.data + text.len, 1, text.cap - text.len - 1, file);
-		buf_commit(&text, n);
-	} while (n > 0);
-	if (ferror(file))
-		goto failed;
-	conf = conf_parse(name, text.data, text.len, err);
-	goto out;
-failed:
-	snprintf(err->text, sizeof(err->text), "%s: %s", name, strerror(errno));
-out:
-	if (file != NULL)
-		fclose(file);
-	buf_free(&text);
-	return conf;
 }

@@ -123,7 +123,7 @@ share_of(const char *address)
 	char name[CALLER_NAME_LEN + 1];
 	uint64_t hash = shares_seed();
 
-	caller_name("", address, name);
+	scope_caller_name("", address, name);
 	if (strcmp(name, "-") == 0)
 		return SHARE_NONE;
 	for (const char *p = name; *p != '\0'; p++) {

@@ -458,7 +458,7 @@ main(int argc, char **argv)
 		return refuse_usage();
 	if (run_init() != RC_OK) /* for reconcilers */
 		return ONCECTL_REFUSED;
-	conf = ctl.config != NULL ? conf_load(ctl.config, &why)
+	conf = ctl.config != NULL ? conffile_load(ctl.config, &why)
 				  : conf_default(&why);
 	if (conf == NULL)
 		return oncectl_refuse(ONCECTL_REFUSED, "%s", why.text);

@@ -65,7 +65,7 @@ engine_note_refused(
 {
 	char caller[CALLER_NAME_LEN + 1];
 
-	caller_name(
+	scope_caller_name(
 	    job->scope.data, request_param(job->rq, "REMOTE_ADDR"), caller);
 	recent_refused_note(problem_name(code), limit,
 	    of_all ? NULL : job->rule->path, of_all ? NULL : caller,

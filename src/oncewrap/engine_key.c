@@ -42,8 +42,9 @@ json_caller(const struct job *job)
 {
 	int64_t number;
 
-	return caller_number(store_secret(job->engine->store), job->scope.data,
-		   request_param(job->rq, "REMOTE_ADDR"), "", &number) == RC_OK
+	return scope_caller_number(store_secret(job->engine->store),
+		   job->scope.data, request_param(job->rq, "REMOTE_ADDR"), "",
+		   &number) == RC_OK
 	    ? number
 	    : 0;
 }

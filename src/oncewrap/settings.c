@@ -221,7 +221,7 @@ settings_load(const struct settings *opt, struct conf_error *err)
 {
 	struct conf *conf;
 
-	conf = opt->file != NULL ? conf_load(opt->file, err)
+	conf = opt->file != NULL ? conffile_load(opt->file, err)
 				 : conf_default(err);
 	if (conf == NULL)
 		return NULL;

@@ -46,7 +46,7 @@ struct record {
 	char *scope, *path, *key;
 	/* of the request that began the last attempt: whom limits count it for
 	 * (see scope.h); the client's address (owned; NULL: none); and
-	 * caller_cookie(), written as a UUID is, or "" */
+	 * scope_caller_cookie(), written as a UUID is, or "" */
 	int64_t caller;
 	char *peer;
 	char cookie[RECORD_UUID_LEN + 1];

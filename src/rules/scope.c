@@ -201,8 +201,8 @@ low_bits(const unsigned char *bytes, unsigned bits)
 }
 
 enum rc
-caller_number(const unsigned char secret[SCOPE_SECRET_LEN], const char *scope,
-    const char *address, const char *route, int64_t *number)
+scope_caller_number(const unsigned char secret[SCOPE_SECRET_LEN],
+    const char *scope, const char *address, const char *route, int64_t *number)
 {
 	unsigned char of_caller[DIGEST_LEN], of_route[DIGEST_LEN], bytes[16];
 	size_t n;
@@ -227,7 +227,7 @@ caller_number(const unsigned char secret[SCOPE_SECRET_LEN], const char *scope,
 }
 
 void
-caller_name(
+scope_caller_name(
     const char *scope, const char *address, char out[CALLER_NAME_LEN + 1])
 {
 	unsigned char bytes[16];
@@ -250,8 +250,8 @@ caller_name(
 }
 
 enum rc
-caller_cookie(const unsigned char secret[SCOPE_SECRET_LEN], const char *cookie,
-    unsigned char out[CALLER_COOKIE_LEN])
+scope_caller_cookie(const unsigned char secret[SCOPE_SECRET_LEN],
+    const char *cookie, unsigned char out[CALLER_COOKIE_LEN])
 {
 	unsigned char md[DIGEST_LEN];
 	enum rc rc;

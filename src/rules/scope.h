@@ -64,16 +64,16 @@ scope_repeated(const struct request *req, const struct conf_list *variables);
  * numbers of one caller are neighbours.  address may be NULL.  RC_OK or
  * RC_NOMEM.
  */
-enum rc caller_number(const unsigned char secret[SCOPE_SECRET_LEN],
+enum rc scope_caller_number(const unsigned char secret[SCOPE_SECRET_LEN],
     const char *scope, const char *address, const char *route, int64_t *number);
 
 /* The caller's name for people: "1f2e3d4c" of a scope (see scope_tag()),
  * "192.0.2.7", "2001:db8:0:1::/64", or "-". */
-void caller_name(
+void scope_caller_name(
     const char *scope, const char *address, char out[CALLER_NAME_LEN + 1]);
 
 /* The first bytes of HMAC-SHA-256 of a Cookie field.  RC_OK or RC_NOMEM. */
-enum rc caller_cookie(const unsigned char secret[SCOPE_SECRET_LEN],
+enum rc scope_caller_cookie(const unsigned char secret[SCOPE_SECRET_LEN],
     const char *cookie, unsigned char out[CALLER_COOKIE_LEN]);
 
 #endif

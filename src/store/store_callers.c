@@ -164,7 +164,7 @@ store_callers_full(struct store *s, const struct conf *conf,
 		route = full_route(conf, c.of, &c.item[i]);
 		if (route == NULL)
 			continue;
-		caller_name(c.item[i].scope, c.item[i].peer, caller);
+		scope_caller_name(c.item[i].scope, c.item[i].peer, caller);
 		recent_refused_too_many(route->path, caller, lines[n++]);
 	}
 	callers_clear(&c);
@@ -185,7 +185,7 @@ add_full(struct full *f, const struct conf_route *route, enum callers_of of,
 {
 	char caller[CALLER_NAME_LEN + 1];
 
-	caller_name(one->scope, one->peer, caller);
+	scope_caller_name(one->scope, one->peer, caller);
 	f->callers++;
 	if (of == CALLERS_QUEUED)
 		store_doctor_name(
