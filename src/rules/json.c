@@ -87,18 +87,6 @@ sort(struct parser *ps, uint32_t *list, uint32_t n)
 	return merge(ps, a, b);
 }
 
-static bool
-is_sorted(const struct parser *ps, uint32_t m)
-{
-	uint32_t next;
-
-	for (; (next = ps->member[m].next) != NONE; m = next)
-		if (json_text_order(ps->text + ps->member[m].name,
-			ps->text + ps->member[next].name) >= 0)
-			return false;
-	return true;
-}
-
 /* Makes a ring of a list of n members, in the order of their names.  False: two
  * have one name. */
 static bool
@@ -106,8 +94,7 @@ finish_members(struct parser *ps, uint32_t first, uint32_t n)
 {
 	uint32_t last;
 
-	if (!is_sorted(ps, first))
-		first = sort(ps, &first, n);
+	first = sort(ps, &first, n);
 	for (last = first; ps->member[last].next != NONE;)
 		last = ps->member[last].next;
 	ps->member[last].next = first | JSON_LAST;

@@ -4,7 +4,7 @@
  * The head is searched by key_search_init().  The body is searched only where
  * key_search_needs() says so:
  *
- *	KEY_NEEDS_FORM	key_search_feed() gets the whole body in pieces, then
+ *	KEY_NEEDS_FORM	key_search_feed() gets the whole body in parts, then
  *			key_search_end() is called
  *	KEY_NEEDS_JSON	key_search_json() gets the body as JSON
  *
