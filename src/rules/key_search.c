@@ -26,17 +26,6 @@ is_wanted(const struct key_value *v, enum conf_source_kind kind,
 	return v->source->kind == kind && form_has_name(form, v->source->name);
 }
 
-static bool
-any_is_wanted(const struct key_search *s, enum conf_source_kind kind)
-{
-	size_t i;
-
-	for (i = 0; i < s->n; i++)
-		if (is_wanted(&s->value[i], kind, &s->form))
-			return true;
-	return false;
-}
-
 /* Whether a key from there must be one that was given: the form field or query
  * parameter once_key. */
 static bool
@@ -100,7 +89,7 @@ read_fields(
 			s->too_long = false;
 			break;
 		case FORM_DATA:
-			if (!s->too_long && any_is_wanted(s, kind))
+			if (!s->too_long)
 				rc = buf_add(
 				    &s->field, s->form.data, s->form.len);
 			if (rc == RC_LIMIT) {

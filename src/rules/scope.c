@@ -72,26 +72,16 @@ scope_find(const struct request *req, const char *item, const char **value,
 	return request_count(req, item);
 }
 
-/* Returns the index of the first variable that came more than once;
- * variables->n: there is none. */
-static size_t
-find_repeated(const struct request *req, const struct conf_list *variables)
-{
-	const char *value;
-	size_t i, len;
-
-	for (i = 0; i < variables->n; i++)
-		if (scope_find(req, variables->item[i], &value, &len) > 1)
-			break;
-	return i;
-}
-
 const char *
 scope_repeated(const struct request *req, const struct conf_list *variables)
 {
-	size_t i = find_repeated(req, variables);
+	const char *value;
+	size_t len;
 
-	return i < variables->n ? variables->item[i] : NULL;
+	for (size_t i = 0; i < variables->n; i++)
+		if (scope_find(req, variables->item[i], &value, &len) > 1)
+			return variables->item[i];
+	return NULL;
 }
 
 enum rc
@@ -104,7 +94,7 @@ scope_make(const struct request *req, const struct conf_list *variables,
 
 	buf_clear(out);
 	*empty = true;
-	if (find_repeated(req, variables) < variables->n)
+	if (scope_repeated(req, variables) != NULL)
 		return RC_INVALID;
 	for (i = 0; i < variables->n && rc == RC_OK; i++) {
 		if (i > 0)
