@@ -111,7 +111,7 @@ void log_echo(bool on);
 /* Drops events below this level; the default is LOG_INFO. */
 void log_set_level(enum log_level level);
 
-/* --- where the lines go ---------------------------------------------------- */
+/* --- where the lines go ----------------------------------------------- */
 
 /* The longest line (bytes), with its newline. */
 #define LOG_LINE_MAX 4096
@@ -137,7 +137,7 @@ void log_stop(void);
 struct stat;
 bool log_may_be(const struct stat *file, const struct stat *folder);
 
-/* --- for log.c alone ------------------------------------------------------- */
+/* --- for log.c alone -------------------------------------------------- */
 
 /* See log_open(); create: a file that is missing is made. */
 int log_write_open(const char *target, bool create);

@@ -169,7 +169,7 @@ conf_clash(const struct conf *conf, conf_line *where)
 	return clash.text;
 }
 
-/* --- presets -------------------------------------------------------------- */
+/* --- presets ---------------------------------------------------------- */
 
 /*
  * What a preset says is written as in a file.  The last step is not a preset:

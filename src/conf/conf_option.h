@@ -56,7 +56,7 @@ conf_option_inherit(struct conf_route *route, const struct conf_route *from);
 void conf_option_at_start(
     const struct conf *a, const struct conf *b, struct buf *names);
 
-/* --- how a configuration is made ------------------------------------------ */
+/* --- how a configuration is made -------------------------------------- */
 
 /* Makes a configuration with all defaults; name may be NULL. */
 struct conf *conf_new(const char *name, struct conf_error *err);

@@ -138,7 +138,8 @@ limit_text(int64_t value, const struct unit *units, char out[32])
 	    value == 0 ? "" : units[best].name);
 }
 
-/* A number with a unit; 0 needs none.  -1: it is none; INT64_MAX: it is too large. */
+/* A number with a unit; 0 needs none.  -1: it is none; INT64_MAX: it is too
+ * large. */
 static int64_t
 scaled(const char *text, const struct unit *units)
 {

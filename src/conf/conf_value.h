@@ -86,7 +86,7 @@ bool conf_value_statuses(
  * text.  The empty pointer, which names the whole text, is not. */
 bool conf_value_is_pointer(const char *s);
 
-/* --- one item of a list, a single name, or a place where a key can be ----- */
+/* --- one item of a list, a single name, or a place where a key can be - */
 
 enum conf_item {
 	CONF_ITEM_METHOD,      /* token, RFC 9110, section 5.6.2; the one
@@ -128,7 +128,7 @@ bool conf_item_sources(const char *text, struct conf_arena *arena,
 bool conf_item_source(const char *text, struct conf_arena *arena,
     struct conf_alternative *out, struct conf_error *why);
 
-/* --- values that stay text: names, paths, addresses, and lists of them ----- */
+/* --- values that stay text: names, paths, addresses, and lists of them  */
 
 /* Reads items separated by blanks or commas.  empty: no item at all is
  * allowed. */

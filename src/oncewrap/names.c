@@ -1,7 +1,7 @@
 /*
  * The names that requests have.  A name of a configuration that is none of them
- * is well-formed and perhaps matches nothing: a guard that a slip of the pen has
- * switched off.
+ * is well-formed and perhaps matches nothing: a guard that a slip of the pen
+ * has switched off.
  */
 #include "config.h"
 

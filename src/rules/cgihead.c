@@ -310,7 +310,7 @@ join(struct buf *joined, struct response_text more)
  * one space for each fold; line is then in joined.  RC_OK, or as buf_add().
  */
 static enum rc
-unfold(
+unfold_lines(
     struct response_text *rest, struct response_text *line, struct buf *joined)
 {
 	struct response_text more;
@@ -334,7 +334,7 @@ take_lines(
     struct parse *ps, struct response_text *head, struct response_text line)
 {
 	const char *first = line.p;
-	enum rc rc = unfold(head, &line, &ps->joined);
+	enum rc rc = unfold_lines(head, &line, &ps->joined);
 
 	if (rc != RC_OK)
 		return rc == RC_LIMIT ? CGIHEAD_TOO_LONG : CGIHEAD_NO_MEMORY;

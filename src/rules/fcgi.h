@@ -16,7 +16,7 @@
 #include "buf.h"
 #include "request.h"
 
-/* --- records, for fcgi.c and fcgi_client.c alone --------------------------- */
+/* --- records, for fcgi.c and fcgi_client.c alone ---------------------- */
 
 /* A record that is being read. */
 struct fcgi_record {
@@ -39,7 +39,7 @@ unsigned fcgi_record_type(const struct fcgi_record *r);
 uint16_t fcgi_record_id(const struct fcgi_record *r);
 size_t fcgi_record_length(const struct fcgi_record *r);
 
-/* --- the server's side ----------------------------------------------------- */
+/* --- the server's side ------------------------------------------------ */
 
 enum fcgi_event {
 	FCGI_EV_MORE,  /* all input is used up */
@@ -106,7 +106,7 @@ size_t fcgi_stdout_header(uint16_t id, size_t n, unsigned char out[8]);
 void
 fcgi_end(uint16_t id, uint32_t app_status, unsigned char out[FCGI_END_SIZE]);
 
-/* --- the client's side ---------------------------------------------------- */
+/* --- the client's side ------------------------------------------------ */
 
 /*
  * The bytes of a request for an application, and events from the bytes of its

@@ -218,7 +218,7 @@ key_verdict_text(enum key_verdict verdict)
 	return texts[verdict];
 }
 
-/* --- the value of one source ---------------------------------------------- */
+/* --- the value of one source ------------------------------------------ */
 
 enum key_verdict
 key_check_text(const char *s, size_t len)

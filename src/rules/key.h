@@ -60,7 +60,7 @@ enum key_verdict key_check_length(const struct conf_route *route, size_t len);
 /* A sentence for the problem's detail; static storage. */
 const char *key_verdict_text(enum key_verdict verdict);
 
-/* --- the value of one source ---------------------------------------------- */
+/* --- the value of one source ------------------------------------------ */
 
 /*
  * The value of one source of a key.

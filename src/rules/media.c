@@ -10,7 +10,8 @@
 
 #include "media.h"
 
-/* The media type within a field's value: without parameters and outer blanks. */
+/* The media type within a field's value: without parameters and outer
+ * blanks. */
 static const char *
 span(const char *value, size_t len, size_t *n)
 {

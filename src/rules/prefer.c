@@ -1,6 +1,6 @@
 /*
- * The fields Prefer (RFC 7240, section 2), Accept and Accept-Language (RFC 9110,
- * sections 12.5.1 and 12.5.4) are lists of one form:
+ * The fields Prefer (RFC 7240, section 2), Accept and Accept-Language (RFC
+ * 9110, sections 12.5.1 and 12.5.4) are lists of one form:
  *
  *   list      = 1#element
  *   element   = name [ BWS "=" BWS word ] *( OWS ";" [ OWS parameter ] )
@@ -87,7 +87,7 @@ prefer_is_word(const char *s, size_t n, const char *word)
 }
 
 static bool
-is_named(const struct element *e, const char *name)
+element_is(const struct element *e, const char *name)
 {
 	return prefer_is_word(e->name, e->name_len, name);
 }
@@ -127,8 +127,8 @@ prefer_element(const char *s, struct element *e)
 			continue;
 		if ((s = pair(s, CONF_TOKEN, &p)) == NULL)
 			return NULL;
-		if (!is_named(&p, "q"))
-			e->other = e->other || !is_named(&p, "charset");
+		if (!element_is(&p, "q"))
+			e->other = e->other || !element_is(&p, "charset");
 		else if (!parse_weight(p.value, p.value_len, &e->weight))
 			return NULL;
 	}
@@ -167,7 +167,7 @@ prefer_respond_async(const struct request *request)
 	struct element e;
 
 	while (next_element(&list, &e)) {
-		if (told || !is_named(&e, "respond-async"))
+		if (told || !element_is(&e, "respond-async"))
 			continue;
 		told = true;
 		/* No value, or an empty one, asks; another declines. */
@@ -190,10 +190,10 @@ struct offer {
 static void
 weigh(struct offer *offer, const struct element *e)
 {
-	const unsigned precision = is_named(e, offer->type) ? 3
-	    : is_named(e, offer->range)                     ? 2
-	    : is_named(e, "*/*")                            ? 1
-							    : 0;
+	const unsigned precision = element_is(e, offer->type) ? 3
+	    : element_is(e, offer->range)                     ? 2
+	    : element_is(e, "*/*")                            ? 1
+							      : 0;
 
 	if (e->other || precision <= offer->precision)
 		return;

@@ -16,7 +16,7 @@
 
 #include "response.h"
 
-/* --- the text of a head --------------------------------------------------- */
+/* --- the text of a head ----------------------------------------------- */
 
 bool
 response_text_is_token(struct response_text t)
@@ -92,7 +92,7 @@ response_text_split(struct response_text line, struct response_text *name,
 	return true;
 }
 
-/* --- responses -------------------------------------------------------------- */
+/* --- responses -------------------------------------------------------- */
 
 /* RFC 9110, section 7.6.1, and the fields that RFC 2616, section 13.5.1 added:
  * they apply to one connection, or to a coding that ends at the web server. */

@@ -90,7 +90,7 @@ enum rc response_head(const struct response *r, struct buf *out);
 /* A reason phrase for a status (RFC 9110), or "". */
 const char *response_reason(int status);
 
-/* --- the text of a head --------------------------------------------------- */
+/* --- the text of a head ----------------------------------------------- */
 
 /* A part of a head; borrowed. */
 struct response_text {

@@ -136,7 +136,7 @@ scope_tag(const char *scope, char out[LOG_SCOPE_LEN + 1])
 		(void)snprintf(out + 2 * i, 3, "%02x", md[i]);
 }
 
-/* --- the caller ------------------------------------------------------------ */
+/* --- the caller ------------------------------------------------------- */
 
 #define NETWORK 8 /* bytes of an IPv6 address that name a caller */
 

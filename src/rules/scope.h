@@ -42,7 +42,7 @@ void scope_tag(const char *scope, char out[LOG_SCOPE_LEN + 1]);
 const char *
 scope_repeated(const struct request *req, const struct conf_list *variables);
 
-/* --- the caller ------------------------------------------------------------ */
+/* --- the caller ------------------------------------------------------- */
 
 /*
  * The caller of a request: whom limits count it for, so that no client can
