@@ -252,7 +252,7 @@ FROM (SELECT caller, path, scope, peer FROM $by_owner
 	AND owner >= 0 AND state = 'in_progress' AND caller > ?1)
 GROUP BY caller ORDER BY caller LIMIT ?2;
 
--- A caller's keys of all routes: see caller.h.
+-- A caller's keys of all routes: see scope.h.
 -- name: crowds_queued
 -- scan: sorts the queue, which async_queue bounds
 SELECT max(caller) AS last, min(count(*), ?3), path, scope, peer
@@ -269,7 +269,7 @@ SELECT (pages.page_count - free.freelist_count) * size.page_size
 FROM pragma_page_count AS pages, pragma_freelist_count AS free,
     pragma_page_size AS size;
 
--- The keys of a caller on all routes, whose numbers begin at ?5: see caller.h.
+-- The keys of a caller on all routes, whose numbers begin at ?5: see scope.h.
 -- list: of_caller
 caller BETWEEN ?5 AND ?5 + 4194303
 
@@ -367,7 +367,7 @@ DELETE FROM once_stage WHERE id = ?1;
 -- Accepting, and the queue -------------------------------------------------
 
 -- How many keys wait, and how many of them are that caller's, on any route: see
--- caller.h.  A key that is put off, because it was lost or could not be
+-- scope.h.  A key that is put off, because it was lost or could not be
 -- started, does not count: it could be put off for ever.  ?3 is 0.
 -- name: queue_length
 SELECT count(*), sum(caller >> 22 = ?2 >> 22) FROM once_key

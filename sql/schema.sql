@@ -12,7 +12,7 @@
 --
 --   identity        the number of key, path and scope: see identity.h
 --   key path scope  the identity
---   caller          whom limits count the key for: see caller.h
+--   caller          whom limits count the key for: see scope.h
 --   peer            the client's address, as the web server said it
 --   cookie          HMAC of the Cookie field, 16 bytes, for a key that came
 --                   from a form or a query and has an empty scope

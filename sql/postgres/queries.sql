@@ -253,7 +253,7 @@ LIMIT 1 OFFSET $2::bigint - 1;
 -- list: request_size
 octet_length(o.environment) + o.body_length
 
--- The keys of a caller on all routes, whose numbers begin at $5: see caller.h.
+-- The keys of a caller on all routes, whose numbers begin at $5: see scope.h.
 -- list: of_caller
 a.caller BETWEEN $5::bigint AND $5::bigint + 4194303
 
@@ -398,7 +398,7 @@ SELECT 1::bigint FROM (SELECT k.id $due) due LIMIT 1;
 -- Accepting, and the queue ---------------------------------------------------
 
 -- How many keys wait, and how many of them are that caller's, on any route: see
--- caller.h.  A key that is put off does not count: it could be put off for
+-- scope.h.  A key that is put off does not count: it could be put off for
 -- ever.  The server knows the time: $1 is NULL.  No key is queued for a time
 -- before $3 (see firsts).
 -- name: queue_length
@@ -584,7 +584,7 @@ FROM (SELECT a.caller, count(*) AS n, min(a.id) AS id FROM once_key a
     GROUP BY a.caller ORDER BY a.caller LIMIT $2::bigint) g
 JOIN once_key k ON k.id = g.id ORDER BY g.caller;
 
--- A caller's keys of all routes: see caller.h.
+-- A caller's keys of all routes: see scope.h.
 -- name: crowds_queued
 SELECT g.caller, least(g.n, $3::bigint), k.path, k.scope, k.peer
 FROM (SELECT max(q.caller) AS caller, count(*) AS n, min(q.id) AS id

@@ -152,7 +152,7 @@ INSERT INTO once_fingerprint_spec(id, digest, text) VALUES (0,
 --
 --   id              never used twice.  It is drawn before the row is inserted,
 --                   and tells the order of creation only roughly
---   caller          whom limits count the key for: see caller.h
+--   caller          whom limits count the key for: see scope.h
 --   owner           the process that holds the lease; while there is a token
 --   locked_until    the deadline of the attempt; while there is a token
 --   fingerprint_spec  the way the fingerprint was made; 0: the key was released

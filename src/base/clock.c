@@ -58,43 +58,24 @@ clock_mono_us(void)
 	return read_nanoseconds(CLOCK_MONOTONIC) / 1000;
 }
 
-#ifdef HAVE_SEM_CLOCKWAIT
-static int
-wait_semaphore(sem_t *sem, int64_t mono)
-{
-	const struct timespec until = { .tv_sec = (time_t)(mono / 1000),
-		.tv_nsec = (long)(mono % 1000) * 1000000 };
-
-	return sem_clockwait(sem, CLOCK_MONOTONIC, &until);
-}
-#else
-/* Without sem_clockwait() (musl) the wait uses the wall clock.  Each wait is
- * short, because the wall clock may be set meanwhile. */
-static int
-wait_semaphore(sem_t *sem, int64_t mono)
-{
-	const int64_t left = mono - clock_mono();
-	struct timespec until;
-	int64_t wall;
-
-	if (left <= 0)
-		return sem_trywait(sem);
-	wall = clock_wall() + (left < 50 ? left : 50);
-	until.tv_sec = (time_t)(wall / 1000);
-	until.tv_nsec = (long)(wall % 1000) * 1000000;
-	return sem_timedwait(sem, &until);
-}
-#endif
-
+/* musl has no sem_clockwait().  The wall clock may be set meanwhile, so each
+ * wait is short. */
 _Bool
 clock_wait_mono(sem_t *sem, int64_t mono)
 {
-	while (wait_semaphore(sem, mono) == -1) {
-		assert(errno == ETIMEDOUT || errno == EAGAIN || errno == EINTR);
-		if (errno != EINTR && clock_mono() >= mono)
-			return false;
+	struct timespec until;
+	int64_t wall;
+	int left;
+
+	while ((left = clock_left(mono)) > 0) {
+		wall = clock_wall() + (left < 50 ? left : 50);
+		until.tv_sec = (time_t)(wall / 1000);
+		until.tv_nsec = (long)(wall % 1000) * 1000000;
+		if (sem_timedwait(sem, &until) == 0)
+			return true;
+		assert(errno == ETIMEDOUT || errno == EINTR);
 	}
-	return true;
+	return sem_trywait(sem) == 0;
 }
 
 int64_t

@@ -46,7 +46,7 @@
 #include "metrics.h"
 #include "thread.h"
 
-#include "log_write.h"
+#include "log.h"
 
 /* A pipe takes up to PIPE_BUF bytes as a whole or not at all. */
 _Static_assert(LOG_LINE_MAX <= PIPE_BUF, "a line is one write to a pipe");

@@ -26,8 +26,34 @@
  *	S(ID, family, labels, help)		gauge that the store knows
  */
 /* clang-format off */
+/* The codes of problems: X(R, ID, code). */
+#define METRICS_CODES(X, R) \
+	X(R, REQUEST_INVALID, "request-invalid") \
+	X(R, KEY_MISSING, "key-missing") \
+	X(R, KEY_INVALID, "key-invalid") \
+	X(R, KEY_REUSED, "key-reused") \
+	X(R, KEY_IN_PROGRESS, "key-in-progress") \
+	X(R, KEY_OF_ANOTHER, "key-of-another") \
+	X(R, OUTCOME_UNKNOWN, "outcome-unknown") \
+	X(R, KEY_EXPIRED, "key-expired") \
+	X(R, RESPONSE_NOT_KEPT, "response-not-kept") \
+	X(R, SCOPE_REQUIRED, "scope-required") \
+	X(R, BODY_TOO_LARGE, "body-too-large") \
+	X(R, BODY_INCOMPLETE, "body-incomplete") \
+	X(R, TOO_MANY_KEYS, "too-many-keys") \
+	X(R, REQUEST_TOO_OLD, "request-too-old") \
+	X(R, STORE_UNAVAILABLE, "store-unavailable") \
+	X(R, OVERLOADED, "overloaded") \
+	X(R, HANDLER_NOT_STARTED, "handler-not-started") \
+	X(R, HANDLER_FAILED, "handler-failed") \
+	X(R, HANDLER_TIMEOUT, "handler-timeout") \
+	X(R, OUTCOME_NOT_RECORDED, "outcome-not-recorded") \
+	X(R, REQUEST_EXPIRED, "request-expired") \
+	X(R, NOT_FOUND, "not-found") \
+	X(R, METHOD_NOT_ALLOWED, "method-not-allowed")
 #define METRICS_REFUSED(R, id, code) \
-	R(REFUSED_##id, "refused_total", "code=\"" code "\"", "")
+	R(REFUSED_##id, "refused_total", "code=\"" code "\"", \
+	    "Problems that were sent, by their code.")
 #define METRICS(C, R, H, T, G, S) \
 	R(RESERVE_CREATED, "reserve_total", "result=\"created\"", \
 	    "Guarded requests, by what was found under their key.") \
@@ -37,31 +63,7 @@
 	R(RESERVE_FAILED_RETRY, "reserve_total", \
 	    "result=\"failed_retry\"", "") \
 	R(RESERVE_UNKNOWN, "reserve_total", "result=\"unknown\"", "") \
-	R(REFUSED_REQUEST_INVALID, "refused_total", \
-	    "code=\"request-invalid\"", \
-	    "Problems that were sent, by their code.") \
-	METRICS_REFUSED(R, KEY_MISSING, "key-missing") \
-	METRICS_REFUSED(R, KEY_INVALID, "key-invalid") \
-	METRICS_REFUSED(R, KEY_REUSED, "key-reused") \
-	METRICS_REFUSED(R, KEY_IN_PROGRESS, "key-in-progress") \
-	METRICS_REFUSED(R, KEY_OF_ANOTHER, "key-of-another") \
-	METRICS_REFUSED(R, OUTCOME_UNKNOWN, "outcome-unknown") \
-	METRICS_REFUSED(R, KEY_EXPIRED, "key-expired") \
-	METRICS_REFUSED(R, RESPONSE_NOT_KEPT, "response-not-kept") \
-	METRICS_REFUSED(R, SCOPE_REQUIRED, "scope-required") \
-	METRICS_REFUSED(R, BODY_TOO_LARGE, "body-too-large") \
-	METRICS_REFUSED(R, BODY_INCOMPLETE, "body-incomplete") \
-	METRICS_REFUSED(R, TOO_MANY_KEYS, "too-many-keys") \
-	METRICS_REFUSED(R, REQUEST_TOO_OLD, "request-too-old") \
-	METRICS_REFUSED(R, STORE_UNAVAILABLE, "store-unavailable") \
-	METRICS_REFUSED(R, OVERLOADED, "overloaded") \
-	METRICS_REFUSED(R, HANDLER_NOT_STARTED, "handler-not-started") \
-	METRICS_REFUSED(R, HANDLER_FAILED, "handler-failed") \
-	METRICS_REFUSED(R, HANDLER_TIMEOUT, "handler-timeout") \
-	METRICS_REFUSED(R, OUTCOME_NOT_RECORDED, "outcome-not-recorded") \
-	METRICS_REFUSED(R, REQUEST_EXPIRED, "request-expired") \
-	METRICS_REFUSED(R, NOT_FOUND, "not-found") \
-	METRICS_REFUSED(R, METHOD_NOT_ALLOWED, "method-not-allowed") \
+	METRICS_CODES(METRICS_REFUSED, R) \
 	C(STORE_ERRORS, "store_errors_total", "", \
 	    "Reads and writes that the store did not do, or not in time.") \
 	C(SWEPT, "swept_total", "", \

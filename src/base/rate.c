@@ -17,14 +17,14 @@
 #define SETS 512
 #define WAYS 8
 
-/* Parts of a token, so that the share of a millisecond is a whole number. */
-#define TOKEN  1000
-#define SECOND 1000 /* ms */
+#define MILLISECOND INT64_C(1000000) /* ns */
+#define SECOND      (1000 * MILLISECOND)
 
+/* A bucket is the time at which it would be full (ns, mono): each token that is
+ * taken puts that off. */
 struct bucket {
 	int64_t caller;
-	int64_t seen; /* mono */
-	int64_t level;
+	int64_t full;
 };
 
 struct rate {
@@ -34,9 +34,7 @@ struct rate {
 struct rate *
 rate_new(void)
 {
-	struct rate *rate = calloc(1, sizeof(*rate));
-
-	return rate;
+	return calloc(1, sizeof(struct rate));
 }
 
 void
@@ -46,9 +44,9 @@ rate_free(struct rate *rate)
 }
 
 /* Finds the bucket of that caller.  If there is none, a full one replaces the
- * bucket that was not used for longest. */
+ * bucket that was full first. */
 static struct bucket *
-rate_find(struct rate *rate, int64_t caller, int64_t full, int64_t now)
+rate_find(struct rate *rate, int64_t caller)
 {
 	struct bucket *set =
 	    rate->buckets[((uint64_t)caller ^ (uint64_t)caller >> 31) % SETS];
@@ -57,43 +55,27 @@ rate_find(struct rate *rate, int64_t caller, int64_t full, int64_t now)
 	for (int i = 0; i < WAYS; i++) {
 		if (set[i].caller == caller)
 			return &set[i];
-		if (set[i].seen < oldest->seen)
+		if (set[i].full < oldest->full)
 			oldest = &set[i];
 	}
-	oldest->caller = caller;
-	oldest->seen = now;
-	oldest->level = full;
+	*oldest = (struct bucket){ .caller = caller };
 	return oldest;
 }
 
-/* Adds the tokens of the time since the last call, up to the maximum. */
-static void
-rate_fill(struct bucket *bucket, unsigned per_second, int64_t now)
-{
-	int64_t full = (int64_t)per_second * TOKEN;
-	int64_t passed = now - bucket->seen;
-
-	if (passed >= SECOND)
-		bucket->level = full;
-	else if (passed > 0)
-		bucket->level += passed * per_second;
-	if (bucket->level > full)
-		bucket->level = full;
-	if (passed > 0)
-		bucket->seen = now;
-}
-
 int64_t
-rate_take(struct rate *rate, int64_t caller, unsigned per_second, int64_t now)
+rate_take(
+    struct rate *rate, int64_t caller, unsigned per_second, int64_t now_mono)
 {
-	struct bucket *bucket;
-	int64_t wait = 0;
+	struct bucket *bucket = rate_find(rate, caller);
+	const int64_t now = now_mono * MILLISECOND, token = SECOND / per_second;
+	const int64_t missing = bucket->full - (now + SECOND - token);
 
-	bucket = rate_find(rate, caller, (int64_t)per_second * TOKEN, now);
-	rate_fill(bucket, per_second, now);
-	if (bucket->level >= TOKEN)
-		bucket->level -= TOKEN;
-	else
-		wait = (TOKEN - bucket->level + per_second - 1) / per_second;
-	return wait;
+	if (missing <= 0) {
+		bucket->full =
+		    (bucket->full > now ? bucket->full : now) + token;
+		return 0;
+	}
+	/* More is missing only if the time has gone back. */
+	return ((missing < token ? missing : token) + MILLISECOND - 1) /
+	    MILLISECOND;
 }

@@ -5,7 +5,6 @@
  */
 #include "config.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -63,10 +62,4 @@ systemd_notify(const char *format, ...)
 	    (const struct sockaddr *)&addr,
 	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
 	close(fd);
-}
-
-void
-systemd_notify_reloading(int64_t now_us)
-{
-	systemd_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, now_us);
 }

@@ -5,8 +5,6 @@
 #ifndef SYSTEMD_H
 #define SYSTEMD_H
 
-#include <stdint.h>
-
 /* The first descriptor that systemd passes. */
 #define SYSTEMD_FIRST 3
 
@@ -24,9 +22,5 @@ int systemd_descriptors(void);
  */
 void
 systemd_notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* Sends RELOADING=1 with the time at which the configuration is read again
- * (us, mono). */
-void systemd_notify_reloading(int64_t now_us);
 
 #endif

@@ -272,28 +272,13 @@ conf_set_handler(struct conf *conf, char *const *argv, struct conf_error *err);
  * after all options are set. */
 bool conf_check(const struct conf *conf, struct conf_error *err);
 
-/* No section has more of them. */
-#define CONF_UNUSED_MAX 16
-
-struct conf_unused {
-	const char *option;
-	conf_line line;
-	char why[640]; /* names the section and the cure */
-};
-
-/*
- * Finds the options that a section sets and that no handler uses for which they
- * hold.  section: one of conf->routes, or &conf->defaults.  Returns how many
- * there are.
- */
-size_t conf_unused(const struct conf *conf, const struct conf_route *section,
-    struct conf_unused out[CONF_UNUSED_MAX]);
-
 /* The line at which an option was set, for a route by itself or by [defaults];
  * 0: by neither, or on the command line. */
 conf_line conf_line_of_server(const struct conf *conf, const char *option);
 conf_line conf_line_of_route(const struct conf *conf,
     const struct conf_route *route, const char *option);
+/* The same, for a route by itself alone. */
+conf_line conf_line_of_own(const struct conf_route *route, const char *option);
 conf_line
 conf_line_of_effect(const struct conf_effect *effect, const char *option);
 

@@ -13,10 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf_value.h"
 #include "conf_option.h"
-#include "conf_text.h"
-
-#include "conf_build.h"
 
 /* Of the program on_attention (ms, ms, bytes). */
 #define ATTENTION_TIMEOUT    60000
@@ -235,12 +233,17 @@ conf_line_of_server(const struct conf *conf, const char *option)
 }
 
 conf_line
+conf_line_of_own(const struct conf_route *route, const char *option)
+{
+	return conf_option_line(route->origin, CONF_ROUTE, option);
+}
+
+conf_line
 conf_line_of_route(
     const struct conf *conf, const struct conf_route *route, const char *option)
 {
 	const struct conf_origin *defaults = conf->defaults.origin;
-	const conf_line line =
-	    conf_option_line(route->origin, CONF_ROUTE, option);
+	const conf_line line = conf_line_of_own(route, option);
 
 	if (line != 0)
 		return line;

@@ -1,6 +1,5 @@
 /*
- * Configuration: the rules between two options of a file, and options that have
- * no effect.
+ * Configuration: the rules between two options of a file, and presets.
  *
  * Each rule names its options.  The line of a clash is that of the later
  * option.  Of several clashes the one with the smallest line is reported.
@@ -12,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conf_build.h"
-#include "conf_text.h"
+#include "conf_option.h"
+#include "conf_value.h"
 
 struct clash {
 	const struct conf *conf;
@@ -170,102 +169,183 @@ conf_clash(const struct conf *conf, conf_line *where)
 	return clash.text;
 }
 
-/* --- options without an effect -------------------------------------------- */
+/* --- presets ---------------------------------------------------------- */
 
-/* What an option needs in order to have an effect. */
-enum need {
-	NEED_PROGRAM,  /* a program that oncewrap starts */
-	NEED_PROCESSES /* a handler whose processes oncewrap keeps */
+/*
+ * What a preset says is written as in a file.  The last step is not a preset:
+ * it is what the handler of a route, once it is known, makes of the defaults.
+ */
+
+static const struct preset_value {
+	enum conf_preset preset;
+	const char *name, *value;
+} presets[] = {
+	{ CONF_PRESET_FORM, "key_from",
+	    "header:Idempotency-Key form:once_key query:once_key" },
+	{ CONF_PRESET_FORM, "concurrent", "wait" },
+	/* The browser threw the first response away, with the session's cookie
+	 * in it: the replay must bring that. */
+	{ CONF_PRESET_FORM, "replay_drop", "Date" },
+	/* The sender repeats what failed, and a forged call must not occupy the
+	 * id of a genuine one. */
+	{ CONF_PRESET_WEBHOOK, "methods", "POST" },
+	{ CONF_PRESET_WEBHOOK, "key", "required" },
+	{ CONF_PRESET_WEBHOOK, "release", "400 401 403 407 408 425 429 5xx" },
+	{ CONF_PRESET_WEBHOOK, "ambiguous", "" },
+	{ CONF_PRESET_WEBHOOK, "exit_status", "release" },
+	{ CONF_PRESET_WEBHOOK, "on_crash", "resume" },
+	{ CONF_PRESET_WEBHOOK, "fingerprint", "none" },
+	/* With php-fpm a script that died has an unknown outcome. */
+	{ CONF_PRESET_WEBHOOK, "outcome", "status" },
+	/* A fatal error ends php-cgi with 255; a warning does not. */
+	{ CONF_PRESET_PHP_CGI, "handler", "/usr/bin/php-cgi" },
+	{ CONF_PRESET_PHP_CGI, "exit_status", "check" },
+	{ CONF_PRESET_PHP_CGI, "outcome", "status" },
+	/* php-fpm says of no script how it ended: the prepend file does. */
+	{ CONF_PRESET_PHP_FPM, "outcome", "explicit" },
 };
 
-/* All other options of a route have an effect with each kind of handler.
- * `environment` has: an application gets the variables as parameters. */
-static const struct {
-	const char *option;
-	enum need need;
-} needs[] = {
-	{ "kill_after", NEED_PROGRAM },
-	{ "directory", NEED_PROGRAM },
-	{ "umask", NEED_PROGRAM },
-	{ "no_new_privs", NEED_PROGRAM },
-	{ "user", NEED_PROGRAM },
-	{ "group", NEED_PROGRAM },
-	{ "processes", NEED_PROCESSES },
-	{ "max_requests", NEED_PROCESSES },
-};
+/* Without it php-cgi serves nothing. */
+#define REDIRECT "REDIRECT_STATUS"
 
-#define NEEDS (sizeof(needs) / sizeof(needs[0]))
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-_Static_assert(NEEDS <= CONF_UNUSED_MAX, "options without an effect");
+static size_t
+index_of(const char *option)
+{
+	const struct conf_option *found = conf_option_find(CONF_ROUTE, option);
+
+	assert(found != NULL);
+	return conf_option_index(found);
+}
+
+static conf_line
+line_of_preset(const struct conf_origin *origin)
+{
+	return conf_option_line(origin, CONF_ROUTE, "preset");
+}
+
+bool
+conf_preset_set(const struct conf_origin *origin, const char *option)
+{
+	const conf_line at = line_of_preset(origin);
+
+	return at != 0 && conf_option_line(origin, CONF_ROUTE, option) == at;
+}
+
+/* Two presets of one route disagree about an option that it leaves open. */
+static bool
+disagree(const struct preset_value *v, struct conf_error *why)
+{
+	return conf_value_fail(
+	    why, "preset: the presets disagree about %s: set it too", v->name);
+}
 
 static bool
-route_has(const struct conf_route *route, enum need need)
+preset_apply(
+    struct conf_route *route, struct conf_arena *arena, struct conf_error *why)
 {
-	const bool starts = conf_program_address(&route->handler) == NULL;
+	struct conf_origin *origin = route->origin;
+	const conf_line at = line_of_preset(origin);
+	const char *given[CONF_OPTION_MAX] = { NULL };
+	const struct preset_value *v;
+	size_t i;
 
-	switch (need) {
-	case NEED_PROGRAM: /* the reconciler runs as the handler does */
-		return starts || route->reconcile.argv.n > 0;
-	case NEED_PROCESSES:
-		return starts &&
-		    route->handler.protocol == CONF_PROTOCOL_FASTCGI;
-	}
-	assert(false);
-	return false;
-}
-
-/* Whether one that inherits the option from [defaults] has what it needs. */
-static bool
-heir_has(const struct conf *conf, size_t option, enum need need)
-{
-	for (size_t i = 0; i < conf->nroutes; i++)
-		if (conf->routes[i].origin->line[option] == 0 &&
-		    route_has(&conf->routes[i], need))
-			return true;
-	return false;
-}
-
-static void
-explain_unused(const struct conf *conf, const struct conf_route *section,
-    struct conf_unused *out)
-{
-	const char *address = conf_program_address(&section->handler);
-	const bool is_route = section != &conf->defaults;
-	char name[256];
-
-	(void)snprintf(name, sizeof(name), "%s%.200s",
-	    is_route ? "route " : "defaults", section->path);
-	if (address != NULL)
-		(void)snprintf(out->why, sizeof(out->why),
-		    "has no effect in [%s], whose handler is an address: take "
-		    "it out, and set the like where the application at %.200s "
-		    "is started",
-		    name, address);
-	else
-		(void)snprintf(out->why, sizeof(out->why),
-		    "has no effect in [%s] without protocol = fastcgi: take it "
-		    "out, or add that line",
-		    name);
-}
-
-size_t
-conf_unused(const struct conf *conf, const struct conf_route *section,
-    struct conf_unused out[CONF_UNUSED_MAX])
-{
-	const struct conf_origin *origin = section->origin;
-	size_t n = 0, option;
-
-	for (size_t i = 0; i < NEEDS; i++) {
-		option = conf_option_index(
-		    conf_option_find(CONF_ROUTE, needs[i].option));
-		if (origin->line[option] == 0 ||
-		    route_has(section, needs[i].need) ||
-		    (section == &conf->defaults &&
-			heir_has(conf, option, needs[i].need)))
+	for (v = presets; v < presets + COUNT(presets); v++) {
+		i = index_of(v->name);
+		if (at == 0 || !conf_has_preset(route, v->preset) ||
+		    (origin->line[i] != 0 && given[i] == NULL))
 			continue;
-		out[n].option = needs[i].option;
-		out[n].line = origin->line[option];
-		explain_unused(conf, section, &out[n++]);
+		if (given[i] != NULL && strcmp(given[i], v->value) != 0)
+			return disagree(v, why);
+		given[i] = v->value;
+		origin->line[i] = at;
+		if (!conf_option_set(conf_option_find(CONF_ROUTE, v->name),
+			route, v->value, arena, why))
+			return false;
 	}
-	return n;
+	return true;
+}
+
+/* Gives php-cgi its variable, whatever else its environment is. */
+static bool
+add_redirect(struct conf_route *route, struct conf_arena *arena)
+{
+	static char variable[] = REDIRECT "=200";
+	struct conf_list *list = &route->handler.environment;
+	char **item;
+
+	if (!conf_has_preset(route, CONF_PRESET_PHP_CGI))
+		return true;
+	for (size_t i = 0; i < list->n; i++)
+		if (strncmp(list->item[i], REDIRECT, strlen(REDIRECT)) == 0)
+			return true;
+	item = conf_value_alloc(arena, (list->n + 2) * sizeof(*item));
+	if (item == NULL)
+		return false;
+	if (list->n > 0)
+		memcpy(item, list->item, list->n * sizeof(*item));
+	item[list->n] = variable;
+	list->item = item;
+	list->n++;
+	return true;
+}
+
+/* An application that oncewrap does not start: its end cannot be seen, and a
+ * plain 500 may come of a script that died. */
+static bool
+fit_application(const struct conf *conf, struct conf_route *route,
+    struct conf_arena *arena, struct conf_error *why)
+{
+	static const char *const values[][2] = {
+		{ "ambiguous", "500-502 504-599" },
+		{ "release", "401 407 408 425 429 503" },
+	};
+	conf_line at = conf_line_of_route(conf, route, "on_crash");
+	size_t i;
+
+	if (conf_program_address(&route->handler) == NULL)
+		return true;
+	if (at != 0 && at == conf_line_of_route(conf, route, "preset"))
+		route->on_crash = CONF_CRASH_UNKNOWN;
+	for (i = 0; i < COUNT(values); i++)
+		/* Where the end is told, a status means what it says. */
+		if (route->outcome == CONF_OUTCOME_STATUS &&
+		    conf_line_of_route(conf, route, values[i][0]) == 0 &&
+		    !conf_option_set(conf_option_find(CONF_ROUTE, values[i][0]),
+			route, values[i][1], arena, why))
+			return false;
+	return true;
+}
+
+static bool
+preset_fit(const struct conf *conf, struct conf_route *route,
+    struct conf_arena *arena, struct conf_error *why)
+{
+	if (!add_redirect(route, arena))
+		return conf_value_no_memory(why);
+	return fit_application(conf, route, arena, why);
+}
+
+bool
+conf_preset(struct conf *conf, conf_line *where, struct conf_error *why)
+{
+	struct conf_route plain = conf->defaults, *route;
+	struct conf_arena *arena = conf_arena(conf);
+
+	*where = line_of_preset(conf->defaults.origin);
+	if (!preset_apply(&conf->defaults, arena, why))
+		return false;
+	for (size_t i = 0; i < conf->nroutes; i++) {
+		route = &conf->routes[i];
+		*where = line_of_preset(route->origin);
+		if (!preset_apply(route, arena, why))
+			return false;
+		conf_option_inherit(
+		    route, *where != 0 ? &plain : &conf->defaults);
+		if (!preset_fit(conf, route, arena, why))
+			return false;
+	}
+	/* Last the defaults: no route inherits this. */
+	return preset_fit(conf, &conf->defaults, arena, why);
 }

@@ -16,7 +16,7 @@
 #include "cginame.h"
 #include "limit.h"
 
-#include "conf_text.h"
+#include "conf_value.h"
 
 #define HEX CONF_DIGITS "ABCDEFabcdef"
 /* RFC 3986, section 2, without '#': problems append "#code". */
@@ -81,46 +81,34 @@ check_environment(const char *s, struct conf_error *why)
 	return true;
 }
 
-/* In upper case it is accepted, as any token is; -t warns of it. */
+/* Methods are case-sensitive, RFC 9110, section 9.1: no client sends "post",
+ * and it would leave POST without a guard.  A token may hold more, as in
+ * "GET|POST": no such method is registered, and it would guard nothing. */
 static bool
-means_unsafe(const char *s)
+is_method(const char *s)
 {
-	return strcmp(s, "*") == 0 ||
-	    (s[strcspn(s, CONF_LOWER)] != '\0' &&
-		(strcasecmp(s, "all") == 0 || strcasecmp(s, "any") == 0 ||
-		    strcasecmp(s, CONF_UNSAFE) == 0));
+	return conf_value_made_of(s, CONF_UPPER CONF_DIGITS "-_");
 }
 
-/* Methods are case-sensitive, RFC 9110, section 9.1: no client sends "post",
- * and it would leave POST without a guard. */
+/* A token, RFC 9110, section 5.6.2; so is a cookie's name, RFC 6265, section
+ * 4.1.1. */
 static bool
-check_method(const char *s, struct conf_error *why)
+is_token(const char *s)
 {
-	char upper[256];
-	size_t n;
+	return conf_value_made_of(s, CONF_TOKEN);
+}
 
-	if (means_unsafe(s))
-		return conf_value_fail(why,
-		    "\"%.200s\" is not a method: write \"" CONF_UNSAFE
-		    "\" alone, which is all but GET, HEAD, OPTIONS and TRACE",
-		    s);
-	/* A token (RFC 9110, section 9.1) may hold more, as in "GET|POST": no
-	 * such method is registered, and it would guard nothing. */
-	if (!conf_value_made_of(s, CONF_LETTERS CONF_DIGITS "-_"))
-		return conf_value_fail(why,
-		    "\"%.200s\" is not a method: write methods with blanks "
-		    "between them",
-		    s);
-	if (s[strcspn(s, CONF_LOWER)] == '\0')
-		return true;
-	for (n = 0; s[n] != '\0' && n < sizeof(upper) - 1; n++)
-		upper[n] = strchr(CONF_LOWER, s[n]) != NULL
-		    ? (char)(s[n] - 'a' + 'A')
-		    : s[n];
-	upper[n] = '\0';
-	return conf_value_fail(why,
-	    "\"%.200s\" is not in upper case, as methods are: write \"%.200s\"",
-	    s, upper);
+static bool
+is_absolute(const char *s)
+{
+	return s[0] == '/';
+}
+
+static bool
+is_log(const char *s)
+{
+	return is_absolute(s) || strcmp(s, "stderr") == 0 ||
+	    strcmp(s, "syslog") == 0;
 }
 
 /* The CGI variable of such a field would be taken for that of another field,
@@ -138,15 +126,6 @@ check_field(const char *s, struct conf_error *why)
 	return true;
 }
 
-/* A cookie's name is a token, RFC 6265, section 4.1.1. */
-static bool
-check_cookie(const char *s, struct conf_error *why)
-{
-	return conf_value_made_of(s, CONF_TOKEN) ||
-	    conf_value_fail(why,
-		"\"%.200s\" is not the name of a cookie: write cookie:NAME", s);
-}
-
 /*
  * A variable that never exists puts all clients into one scope.  So a text
  * that can only be meant as the name of a field is refused.
@@ -156,62 +135,36 @@ check_variable(const char *s, struct conf_error *why)
 {
 	static const char *const fields[] = { "AUTHORIZATION", "COOKIE",
 		"PROXY_AUTHORIZATION" };
-	char variable[FIELD_MAX + sizeof("HTTP_")];
+	bool good = conf_value_made_of(s, CONF_UPPER CONF_DIGITS "_") &&
+	    strchr(CONF_UPPER, *s) != NULL;
 
-	if (strcmp(s, "none") == 0)
-		return conf_value_fail(why, "\"none\" stands alone");
 	if (strcasecmp(s, "none") == 0)
 		return conf_value_fail(
-		    why, "\"%.200s\" is not a CGI variable: write \"none\"", s);
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (strcmp(s, fields[i]) == 0)
-			return conf_value_fail(why,
-			    "\"%.200s\" is a field: write its CGI variable, "
-			    "HTTP_%s",
-			    s, fields[i]);
+		    why, "\"%.200s\": \"none\" stands alone", s);
 	if (strncmp(s, "cookie:", 7) == 0)
-		return check_cookie(s + 7, why);
-	if (conf_value_made_of(s, CONF_UPPER CONF_DIGITS "_") &&
-	    strchr(CONF_UPPER, *s) != NULL)
-		return true;
-	if (strchr(CONF_LETTERS, *s) == NULL ||
-	    !conf_value_made_of(s, CONF_WORD "-.") || strlen(s) > FIELD_MAX)
-		return conf_value_fail(
-		    why, "\"%.200s\" is not the name of a CGI variable", s);
-	if (cginame_variable(s, variable, sizeof(variable)) != RC_OK)
-		assert(!"FIELD_MAX bytes have room");
-	/* "HTTP-X-User" has the prefix already. */
-	if (strncasecmp(s, "HTTP_", 5) == 0 || strncasecmp(s, "HTTP-", 5) == 0)
-		return conf_value_fail(why,
-		    "\"%.200s\" is not the name of a CGI variable: write "
-		    "\"%s\"",
-		    s, variable + 5);
-	/* "remote_user", or a field: "X-User". */
-	return conf_value_fail(why,
-	    "\"%.200s\" is not the name of a CGI variable, which is in upper "
-	    "case: for the field write \"%s\", else \"%s\"",
-	    s, variable,
-	    variable + (strncmp(variable, "HTTP_", 5) == 0 ? 5 : 0));
+		return conf_item_check(s + 7, CONF_ITEM_COOKIE, why);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		good = good && strcmp(s, fields[i]) != 0;
+	return good ||
+	    conf_value_fail(why,
+		"\"%.200s\" is not the name of a CGI variable, such as "
+		"REMOTE_USER, or HTTP_X_USER for the field X-User",
+		s);
 }
 
 static bool
-check_uri(const char *s, struct conf_error *why)
+is_uri(const char *s)
 {
-	size_t scheme = strspn(s, CONF_LETTERS CONF_DIGITS "+-.");
+	const size_t scheme = strspn(s, CONF_LETTERS CONF_DIGITS "+-.");
 
 	if (strchr(CONF_LETTERS, *s) == NULL || *s == '\0' ||
 	    s[scheme] != ':' || s[scheme + 1] == '\0' ||
 	    !conf_value_made_of(s, URI))
-		return conf_value_fail(why,
-		    "\"%.200s\" is not an absolute URI without a fragment", s);
+		return false;
 	/* RFC 3986, section 2.1. */
-	for (const char *at = s; (at = strchr(at, '%')) != NULL;)
-		if (strspn(++at, HEX) < 2)
-			return conf_value_fail(why,
-			    "\"%.200s\" has a %% without two hexadecimal "
-			    "digits "
-			    "after it: a %% itself is written as %%25",
-			    s);
+	while ((s = strchr(s, '%')) != NULL)
+		if (strspn(++s, HEX) < 2)
+			return false;
 	return true;
 }
 
@@ -220,72 +173,55 @@ check_uri(const char *s, struct conf_error *why)
 static bool
 text_is_file(const char *text, struct conf_error *why)
 {
+	if (strcmp(text, ":memory:") == 0 || strncmp(text, "file:", 5) == 0)
+		return conf_value_fail(why, "\"%.200s\" is not a file", text);
 	/* Not shown: it may have a password. */
 	if (conf_text_is_nearly_postgresql(text))
 		return conf_value_fail(why,
 		    "a PostgreSQL database is named by a URI, which begins "
-		    "with "
-		    "postgresql://");
-	return (strcmp(text, ":memory:") != 0 &&
-		   strncmp(text, "file:", 5) != 0 &&
-		   strstr(text, "://") == NULL) ||
+		    "with postgresql://");
+	return strstr(text, "://") == NULL ||
 	    conf_value_fail(why, "\"%.200s\" is not a file", text);
 }
 
 bool
 conf_item_check(const char *s, enum conf_item kind, struct conf_error *why)
 {
-	switch (kind) {
-	case CONF_ITEM_METHOD:
-		return check_method(s, why);
-	case CONF_ITEM_FIELD:
+	static const struct {
+		bool (*is)(const char *);
+		const char *what;
+	} items[] = {
+		[CONF_ITEM_METHOD] = { is_method,
+		    "a method: write methods in upper case, with blanks "
+		    "between them, or \"" CONF_UNSAFE
+		    "\" alone, which is all but GET, HEAD, OPTIONS and TRACE" },
+		[CONF_ITEM_COOKIE] = { is_token,
+		    "the name of a cookie: write cookie:NAME" },
+		[CONF_ITEM_POINTER] = { conf_value_is_pointer,
+		    "a JSON Pointer, such as /a/0/b" },
+		[CONF_ITEM_USER] = { is_user, "the name of a user" },
+		[CONF_ITEM_PEER] = { is_account, "the name or id of a user" },
+		[CONF_ITEM_ACCOUNT] = { is_account, "a name or an id" },
+		[CONF_ITEM_TOPIC] = { is_token, "a token, such as mail" },
+		[CONF_ITEM_URI] = { is_uri,
+		    "an absolute URI without a fragment, in which a % itself "
+		    "is written as %25" },
+		[CONF_ITEM_DIRECTORY] = { is_absolute, "an absolute path" },
+		[CONF_ITEM_LOG] = { is_log,
+		    "stderr, syslog or an absolute path" },
+	};
+
+	if (kind == CONF_ITEM_FIELD)
 		return check_field(s, why);
-	case CONF_ITEM_COOKIE:
-		return check_cookie(s, why);
-	case CONF_ITEM_SCOPE:
+	if (kind == CONF_ITEM_SCOPE)
 		return check_variable(s, why);
-	case CONF_ITEM_ENVIRONMENT:
+	if (kind == CONF_ITEM_ENVIRONMENT)
 		return check_environment(s, why);
-	case CONF_ITEM_POINTER:
-		return conf_value_is_pointer(s) ||
-		    conf_value_fail(why,
-			"\"%.200s\" is not a JSON Pointer, such as /a/0/b", s);
-	case CONF_ITEM_USER:
-		return is_user(s) ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not the name of a user", s);
-	case CONF_ITEM_PEER:
-		return is_account(s) ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not the name or id of a user", s);
-	case CONF_ITEM_ACCOUNT:
-		return is_account(s) ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not a name or an id", s);
-	case CONF_ITEM_TOPIC:
-		return conf_value_made_of(s, CONF_TOKEN) ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not a token, such as mail", s);
-	case CONF_ITEM_URI:
-		return check_uri(s, why);
-	case CONF_ITEM_DATABASE:
+	if (kind == CONF_ITEM_DATABASE)
 		return conf_text_is_postgresql(s) || text_is_file(s, why);
-	case CONF_ITEM_DIRECTORY:
-		return s[0] == '/' ||
-		    conf_value_fail(
-			why, "\"%.200s\" is not an absolute path", s);
-	case CONF_ITEM_LOG:
-		return s[0] == '/' || strcmp(s, "stderr") == 0 ||
-		    strcmp(s, "syslog") == 0 ||
-		    conf_value_fail(why,
-			"\"%.200s\" is not stderr, syslog or an absolute path",
-			s);
-	case CONF_ITEM_SOCKET:
-	case CONF_ITEM_PATH:
-		break; /* see conf_text_single() */
-	}
-	assert(false);
-	return false;
+	assert(kind <= CONF_ITEM_LOG); /* see conf_text_single() */
+	return items[kind].is(s) ||
+	    conf_value_fail(why, "\"%.200s\" is not %s", s, items[kind].what);
 }
 
 /* --- where a key can be --------------------------------------------------- */
@@ -354,10 +290,7 @@ check_name(struct conf_source *source, struct conf_arena *arena,
 	case CONF_FROM_HEADER:
 		return source_read_header(source, arena, why);
 	case CONF_FROM_JSON:
-		return conf_value_is_pointer(source->name) ||
-		    conf_value_fail(why,
-			"\"%.200s\" is not a JSON Pointer, such as json:/id",
-			source->name);
+		return conf_item_check(source->name, CONF_ITEM_POINTER, why);
 	case CONF_FROM_COOKIE:
 		return conf_item_check(source->name, CONF_ITEM_COOKIE, why);
 	case CONF_FROM_QUERY:
@@ -376,19 +309,15 @@ read_source(const char *text, size_t n, struct conf_arena *arena,
 	const int shown = n < 200 ? (int)n : 200;
 	size_t kind = NKINDS, len;
 
-	if (colon == NULL)
-		return conf_value_fail(why,
-		    "\"%.*s\" does not say where the key is: write %s", shown,
-		    text, all_kinds);
-	len = (size_t)(colon - text);
+	len = colon != NULL ? (size_t)(colon - text) : 0;
 	for (size_t i = 0; i < NKINDS; i++)
 		if (len == strlen(kinds[i]) &&
 		    strncmp(text, kinds[i], len) == 0)
 			kind = i;
 	if (kind == NKINDS)
 		return conf_value_fail(why,
-		    "\"%.*s\" is no place for a key: there are %s", shown, text,
-		    all_kinds);
+		    "\"%.*s\" does not say where the key is: write %s", shown,
+		    text, all_kinds);
 	out->kind = (enum conf_source_kind)kind;
 	out->variable = NULL;
 	out->name = decoded(arena, colon + 1, n - len - 1);
@@ -407,16 +336,12 @@ conf_item_source(const char *text, struct conf_arena *arena,
 
 	out->n = 0;
 	for (;;) {
-		if (out->n == max)
-			return conf_value_fail(why,
-			    "\"%.200s\" has more than two parts; a plus "
-			    "within a name is written as %%2B",
-			    text);
 		n = strcspn(part, "+");
-		if (n == 0)
+		if (out->n == max || n == 0)
 			return conf_value_fail(why,
-			    "\"%.200s\" has an empty part; a plus within a "
-			    "name is written as %%2B",
+			    "\"%.200s\" is not one place, or two with a plus "
+			    "between them; a plus within a name is written as "
+			    "%%2B",
 			    text);
 		if (!read_source(part, n, arena, &out->part[out->n++], why))
 			return false;

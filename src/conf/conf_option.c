@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "limit.h"
-#include "conf_text.h"
+#include "conf_value.h"
 
 #include "conf_option.h"
 
@@ -209,9 +209,9 @@ _Static_assert(COUNT(effect_options) <= CONF_OPTION_MAX, "effect options");
 _Static_assert(sizeof(enum conf_key) == sizeof(unsigned), "enums");
 
 static const struct conf_option *
-table(enum conf_place place, size_t *n)
+table(enum conf_section section, size_t *n)
 {
-	switch (place) {
+	switch (section) {
 	case CONF_SERVER:
 		*n = COUNT(server_options);
 		return server_options;
@@ -227,10 +227,10 @@ table(enum conf_place place, size_t *n)
 }
 
 const struct conf_option *
-conf_option_find(enum conf_place place, const char *name)
+conf_option_find(enum conf_section section, const char *name)
 {
 	size_t n;
-	const struct conf_option *options = table(place, &n);
+	const struct conf_option *options = table(section, &n);
 
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(name, options[i].name) == 0)
@@ -251,10 +251,10 @@ conf_option_index(const struct conf_option *option)
 }
 
 conf_line
-conf_option_line(
-    const struct conf_origin *origin, enum conf_place place, const char *name)
+conf_option_line(const struct conf_origin *origin, enum conf_section section,
+    const char *name)
 {
-	const struct conf_option *option = conf_option_find(place, name);
+	const struct conf_option *option = conf_option_find(section, name);
 
 	assert(option != NULL);
 	return origin != NULL ? origin->line[conf_option_index(option)] : 0;
@@ -362,20 +362,20 @@ conf_option_set(const struct conf_option *option, void *base, const char *value,
 }
 
 bool
-conf_option_defaults(enum conf_place place, void *base,
+conf_option_defaults(enum conf_section section, void *base,
     struct conf_arena *arena, struct conf_error *why)
 {
 	size_t n;
-	const struct conf_option *options = table(place, &n);
+	const struct conf_option *options = table(section, &n);
 
 	for (size_t i = 0; i < n; i++)
 		if (options[i].builtin != NULL &&
 		    !conf_option_set(
 			&options[i], base, options[i].builtin, arena, why))
 			return false;
-	if (place == CONF_ROUTE)
+	if (section == CONF_ROUTE)
 		((struct conf_route *)base)->handler.umask = -1;
-	if (place == CONF_EFFECT)
+	if (section == CONF_EFFECT)
 		((struct conf_effect *)base)->program.umask = -1;
 	return true;
 }

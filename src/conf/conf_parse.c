@@ -16,9 +16,6 @@
 
 #include "limit.h"
 #include "conf_option.h"
-#include "conf_text.h"
-
-#include "conf_build.h"
 
 #define BLANKS " \t"
 
@@ -31,8 +28,8 @@ struct parser {
 	conf_line line; /* the last one read, from 1 on */
 	/* the section of the line, for messages; NULL: there is none yet */
 	const char *section;
-	enum conf_place place; /* what its options are of */
-	void *base;            /* what they are set in */
+	enum conf_section kind; /* what its options are of */
+	void *base;             /* what they are set in */
 	struct conf_origin *origin;
 	conf_line server_line, defaults_line;
 };
@@ -66,11 +63,11 @@ trim(char *s)
 /* ---- sections --------------------------------------------------------- */
 
 static bool
-enter(struct parser *p, const char *section, enum conf_place place, void *base,
+enter(struct parser *p, const char *section, enum conf_section kind, void *base,
     struct conf_origin *origin)
 {
 	p->section = section;
-	p->place = place;
+	p->kind = kind;
 	p->base = base;
 	p->origin = origin;
 	return true;
@@ -225,7 +222,7 @@ static bool
 no_such_option(struct parser *p, const char *name)
 {
 	static const struct {
-		enum conf_place place;
+		enum conf_section kind;
 		const char *sections;
 	} homes[] = {
 		{ CONF_SERVER, "[server]" },
@@ -234,13 +231,9 @@ no_such_option(struct parser *p, const char *name)
 	};
 
 	for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]); i++)
-		if (conf_option_find(homes[i].place, name) != NULL)
+		if (conf_option_find(homes[i].kind, name) != NULL)
 			return fail(p, "option \"%s\" belongs in %s, not in %s",
 			    name, homes[i].sections, p->section);
-	if (strcmp(name, "key_header") == 0)
-		return fail(p,
-		    "option \"key_header\" is gone: write \"key_from = "
-		    "header:NAME\" in [defaults] or [route]");
 	return fail(p, "unknown option \"%.200s\" in %s", name, p->section);
 }
 
@@ -253,7 +246,7 @@ set_option(struct parser *p, const char *name, const char *value)
 
 	if (p->section == NULL)
 		return fail(p, "option \"%.200s\" before any section", name);
-	if ((option = conf_option_find(p->place, name)) == NULL)
+	if ((option = conf_option_find(p->kind, name)) == NULL)
 		return no_such_option(p, name);
 	line = &p->origin->line[conf_option_index(option)];
 	if (*line != 0)

@@ -18,8 +18,6 @@
 #include "conf_value.h"
 #include "limit.h"
 
-#include "conf_text.h"
-
 #define BLANKS " \t"
 #define HEX    CONF_DIGITS "ABCDEFabcdef"
 
@@ -127,27 +125,6 @@ conf_text_argv(const char *text, struct conf_arena *arena,
 }
 
 bool
-conf_text_handler(const char *text, struct conf_arena *arena,
-    struct conf_list *out, struct conf_error *why)
-{
-	const char *address = NULL;
-
-	if (strncmp(text, "unix:", 5) != 0 && strncmp(text, "tcp:", 4) != 0)
-		return conf_text_argv(text, arena, out, why);
-	if (!conf_text_single(text, CONF_ITEM_SOCKET, arena, &address, why))
-		return false;
-	out->item = conf_value_alloc(arena, 2 * sizeof(*out->item));
-	if (out->item == NULL)
-		return conf_value_no_memory(why);
-	assert(address != NULL);
-	out->item[0] = conf_value_copy(arena, address, strlen(address));
-	if (out->item[0] == NULL)
-		return conf_value_no_memory(why);
-	out->n = 1;
-	return true;
-}
-
-bool
 conf_text_words(char *const *argv, struct conf_arena *arena,
     struct conf_list *out, struct conf_error *why)
 {
@@ -199,18 +176,6 @@ is_tcp(const char *s)
 	return conf_value_made_of(host, CONF_WORD ".-") && host[0] != '-';
 }
 
-/* Whether it ends in a port that there is not. */
-static bool
-port_is_out_of_range(const char *text)
-{
-	const char *port = strrchr(text, ':') + 1;
-	struct conf_error why;
-	unsigned number;
-
-	return *port != '\0' && port[strspn(port, CONF_DIGITS)] == '\0' &&
-	    !conf_value_number(port, 1, 65535, &number, &why);
-}
-
 static bool
 socket_text(const char *text, struct conf_arena *arena, const char **out,
     struct conf_error *why)
@@ -228,10 +193,6 @@ socket_text(const char *text, struct conf_arena *arena, const char **out,
 		return conf_value_fail(why,
 		    "the path of a unix socket is longer than %zu bytes",
 		    sizeof(address->sun_path) - 1);
-	if (path == NULL && strncmp(text, "tcp:", 4) == 0 &&
-	    port_is_out_of_range(text))
-		return conf_value_fail(why,
-		    "\"%.200s\": its port is out of range (1 to 65535)", text);
 	if (path == NULL &&
 	    !(strncmp(text, "tcp:", 4) == 0 && is_tcp(text + 4)) &&
 	    !(strncmp(text, "fd:", 3) == 0 &&
@@ -247,6 +208,25 @@ socket_text(const char *text, struct conf_arena *arena, const char **out,
 	(void)snprintf(copy, strlen(path) + 6, "%s%s",
 	    path[0] == '/' ? "unix:" : "", path);
 	*out = copy;
+	return true;
+}
+
+bool
+conf_text_handler(const char *text, struct conf_arena *arena,
+    struct conf_list *out, struct conf_error *why)
+{
+	char **item;
+	const char *address;
+
+	if (strncmp(text, "unix:", 5) != 0 && strncmp(text, "tcp:", 4) != 0)
+		return conf_text_argv(text, arena, out, why);
+	if (!socket_text(text, arena, &address, why))
+		return false;
+	item = conf_value_alloc(arena, 2 * sizeof(*item));
+	if (item == NULL ||
+	    (*item = conf_value_copy(arena, address, strlen(address))) == NULL)
+		return conf_value_no_memory(why);
+	*out = (struct conf_list){ item, 1 };
 	return true;
 }
 
@@ -270,33 +250,14 @@ conf_text_is_postgresql(const char *database)
 	    strncmp(database, "postgres://", 11) == 0;
 }
 
-/* Whether one of the words of the text is "KEYWORD=...", or "KEYWORD =". */
-static bool
-sets_keyword(const char *text, const char *keyword)
-{
-	const size_t n = strlen(keyword);
-	const char *at = text;
-
-	for (; (at = strstr(at, keyword)) != NULL; at += n)
-		if ((at == text || strchr(BLANKS, at[-1]) != NULL) &&
-		    at[n + strspn(at + n, BLANKS)] == '=')
-			return true;
-	return false;
-}
-
 bool
 conf_text_is_nearly_postgresql(const char *database)
 {
-	static const char *const keyword[] = { "host", "hostaddr", "port",
-		"dbname", "user", "password", "service" };
-
 	if (conf_text_is_postgresql(database))
 		return false;
-	for (size_t i = 0; i < sizeof(keyword) / sizeof(keyword[0]); i++)
-		if (sets_keyword(database, keyword[i]))
-			return true;
 	return strncmp(database, "postgresql:", 11) == 0 ||
-	    strncmp(database, "postgres:", 9) == 0;
+	    strncmp(database, "postgres:", 9) == 0 ||
+	    (database[0] != '/' && strchr(database, '=') != NULL);
 }
 
 bool
@@ -341,16 +302,12 @@ conf_text_path(const char *text, struct conf_arena *arena, const char **out,
 	if (*text != '/')
 		return conf_value_fail(
 		    why, "\"%.200s\" does not begin with \"/\"", text);
-	if (is_encoded(text))
+	/* A request's path has a question mark only as "%3F". */
+	if (is_encoded(text) || strpbrk(text, "?#") != NULL)
 		return conf_value_fail(why,
-		    "\"%.200s\" is percent-encoded; paths are compared "
-		    "decoded",
-		    text);
-	/* A request's path has these only as "%3F" and "%23". */
-	if (strpbrk(text, "?#") != NULL)
-		return conf_value_fail(why,
-		    "\"%.200s\" has a query or fragment, which is no part of "
-		    "a path",
+		    "\"%.200s\" is percent-encoded, or has a query or "
+		    "fragment; "
+		    "paths are compared decoded",
 		    text);
 	buf_init(&buf, LIMIT_PATH);
 	if ((rc = cginame_path(text, NULL, &buf)) != RC_OK) {

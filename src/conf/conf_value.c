@@ -7,8 +7,6 @@
  */
 #include "config.h"
 
-#include <sys/param.h>
-
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,26 +22,28 @@
 
 #define UNIT_MAX 5
 
-struct unit {
-	const char *name;
-	int64_t factor;
+/* Numbers of one kind.  Units ascend: messages about limits use the largest one
+ * that divides them. */
+struct scale {
+	const char *what;
+	struct unit {
+		const char *name;
+		int64_t factor;
+	} units[UNIT_MAX];
 };
 
-/* Ascending: messages about limits use the largest unit that divides them. */
-static const struct unit durations[UNIT_MAX] = {
-	{ "ms", 1 },
-	{ "s", 1000 },
-	{ "m", 60 * 1000 },
-	{ "h", 60 * 60 * 1000 },
-	{ "d", 24 * 60 * 60 * 1000 },
+static const struct scale numbers = { "a number", { { "", 1 } } };
+
+static const struct scale durations = {
+	"a duration: a number and ms, s, m, h or d",
+	{ { "ms", 1 }, { "s", 1000 }, { "m", 60 * 1000 },
+	    { "h", 60 * 60 * 1000 }, { "d", 24 * 60 * 60 * 1000 } },
 };
 
-static const struct unit sizes[UNIT_MAX] = {
-	{ "", 1 },
-	{ "K", 1024 },
-	{ "M", 1024 * 1024 },
-	{ "G", 1024 * 1024 * 1024 },
-	{ NULL, 0 },
+static const struct scale sizes = {
+	"a size: a number, or one and K, M or G",
+	{ { "", 1 }, { "K", 1024 }, { "M", 1024 * 1024 },
+	    { "G", 1024 * 1024 * 1024 } },
 };
 
 struct conf_chunk {
@@ -138,34 +138,89 @@ limit_text(int64_t value, const struct unit *units, char out[32])
 	    value == 0 ? "" : units[best].name);
 }
 
-static bool
-out_of_range(const char *text, int64_t min, int64_t max,
-    const struct unit *units, struct conf_error *why)
+/* A number with a unit; 0 needs none.  -1: it is none; INT64_MAX: it is too
+ * large. */
+static int64_t
+scaled(const char *text, const struct unit *units)
 {
+	size_t n = strspn(text, DIGITS);
+	int64_t value = value_decimal(text, n);
+
+	if (n == 0)
+		return -1;
+	if (value == 0 && text[n] == '\0')
+		return 0;
+	for (size_t i = 0; i < UNIT_MAX && units[i].name != NULL; i++) {
+		if (strcmp(text + n, units[i].name) != 0)
+			continue;
+		if (value > INT64_MAX / units[i].factor)
+			return INT64_MAX;
+		return value * units[i].factor;
+	}
+	return -1;
+}
+
+/* The number; -1: it is none, or out of range, which why says. */
+static int64_t
+value_read(const char *text, const struct scale *scale, int64_t min,
+    int64_t max, struct conf_error *why)
+{
+	const int64_t value = scaled(text, scale->units);
 	char lo[32], hi[32];
 
-	limit_text(min, units, lo);
-	limit_text(max, units, hi);
-	return conf_value_fail(
-	    why, "\"%.200s\" is out of range (%s to %s)", text, lo, hi);
+	assert(min >= 0);
+	if (value >= min && value <= max)
+		return value;
+	limit_text(min, scale->units, lo);
+	limit_text(max, scale->units, hi);
+	if (value < 0)
+		(void)conf_value_fail(
+		    why, "\"%.200s\" is not %s", text, scale->what);
+	else
+		(void)conf_value_fail(
+		    why, "\"%.200s\" is out of range (%s to %s)", text, lo, hi);
+	return -1;
 }
 
 bool
 conf_value_number(const char *text, int64_t min, int64_t max, unsigned *out,
     struct conf_error *why)
 {
+	const int64_t value = value_read(text, &numbers, min, max, why);
+
+	assert(max <= UINT32_MAX);
+	if (value >= 0)
+		*out = (unsigned)value;
+	return value >= 0;
+}
+
+bool
+conf_value_duration(const char *text, int64_t min, int64_t max, int64_t *out,
+    struct conf_error *why)
+{
 	int64_t value;
 
-	assert(min >= 0 && max <= UINT32_MAX);
-	if (!conf_value_made_of(text, DIGITS))
-		return conf_value_fail(why, "\"%.200s\" is not a number", text);
-	value = value_decimal(text, strlen(text));
-	if (value < min || value > max)
-		return conf_value_fail(why,
-		    "\"%.200s\" is out of range (%lld to %lld)", text,
-		    (long long)min, (long long)max);
-	*out = (unsigned)value;
-	return true;
+	if (conf_value_made_of(text, DIGITS) && !conf_value_made_of(text, "0"))
+		return conf_value_fail(
+		    why, "\"%.200s\" needs a unit: ms, s, m, h or d", text);
+	value = value_read(text, &durations, min, max, why);
+	if (value >= 0)
+		*out = value;
+	return value >= 0;
+}
+
+bool
+conf_value_size(const char *text, int64_t min, int64_t max, uint64_t *out,
+    struct conf_error *why)
+{
+	int64_t value;
+
+	if ((uint64_t)max > LIMIT_SIZE)
+		max = (int64_t)LIMIT_SIZE;
+	value = value_read(text, &sizes, min, max, why);
+	if (value >= 0)
+		*out = (uint64_t)value;
+	return value >= 0;
 }
 
 bool
@@ -181,68 +236,6 @@ conf_value_octal(const char *text, unsigned *out, struct conf_error *why)
 			return conf_value_fail(why,
 			    "\"%.200s\" is out of range (0 to 0777)", text);
 	*out = value;
-	return true;
-}
-
-/* A number with a unit.  -1: it is none; INT64_MAX: it is too large. */
-static int64_t
-scaled(const char *text, const struct unit *units)
-{
-	size_t n = strspn(text, DIGITS);
-	int64_t value = value_decimal(text, n);
-
-	if (n == 0)
-		return -1;
-	for (size_t i = 0; i < UNIT_MAX && units[i].name != NULL; i++) {
-		if (strcmp(text + n, units[i].name) != 0)
-			continue;
-		if (value > INT64_MAX / units[i].factor)
-			return INT64_MAX;
-		return value * units[i].factor;
-	}
-	return -1;
-}
-
-bool
-conf_value_duration(const char *text, int64_t min, int64_t max, int64_t *out,
-    struct conf_error *why)
-{
-	int64_t value;
-
-	if (conf_value_made_of(text, "0"))
-		value = 0;
-	else if (conf_value_made_of(text, DIGITS))
-		return conf_value_fail(
-		    why, "\"%.200s\" needs a unit: ms, s, m, h or d", text);
-	else
-		value = scaled(text, durations);
-	if (value < 0)
-		return conf_value_fail(why,
-		    "\"%.200s\" is not a duration: a number and ms, s, m, h or "
-		    "d",
-		    text);
-	if (value < min || value > max)
-		return out_of_range(text, min, max, durations, why);
-	*out = value;
-	return true;
-}
-
-bool
-conf_value_size(const char *text, int64_t min, int64_t max, uint64_t *out,
-    struct conf_error *why)
-{
-	int64_t value = scaled(text, sizes);
-
-	assert(min >= 0);
-	if ((uint64_t)max > LIMIT_SIZE)
-		max = (int64_t)LIMIT_SIZE;
-	if (value < 0)
-		return conf_value_fail(why,
-		    "\"%.200s\" is not a size: a number, or one and K, M or G",
-		    text);
-	if (value < min || value > max)
-		return out_of_range(text, min, max, sizes, why);
-	*out = (uint64_t)value;
 	return true;
 }
 
@@ -306,8 +299,6 @@ conf_value_words(const char *text, const char *const *words, unsigned *out,
 	while ((n = conf_value_item(&text, item, sizeof(item))) > 0) {
 		if (!conf_value_word(item, words, &which, why))
 			return false;
-		if ((set & 1U << which) != 0)
-			return conf_value_fail(why, "\"%s\" is repeated", item);
 		set |= 1U << which;
 	}
 	if (n < 0)
@@ -319,45 +310,27 @@ conf_value_words(const char *text, const char *const *words, unsigned *out,
 	return true;
 }
 
-/* "5xx" */
-static bool
-add_class(const char *item, struct conf_statuses *set)
-{
-	unsigned first;
-
-	if (strlen(item) != 3 || item[0] < '1' || item[0] > '5' ||
-	    strcmp(item + 1, "xx") != 0)
-		return false;
-	first = (unsigned)(item[0] - '1') * 100;
-	for (unsigned i = first; i < first + 100; i++)
-		set->bits[i / 64] |= UINT64_C(1) << i % 64;
-	return true;
-}
-
-/* Whether the first three bytes are a status from 100 to 599. */
-static bool
-is_status(const char *s)
-{
-	return s[0] >= '1' && s[0] <= '5' && s[1] >= '0' && s[1] <= '9' &&
-	    s[2] >= '0' && s[2] <= '9';
-}
-
-/* "409" or "505-599" */
+/* "409", "505-599" or "5xx" */
 static bool
 add_statuses(const char *item, struct conf_statuses *set)
 {
-	unsigned first, last;
+	char first[] = "000", last[] = "000";
+	const size_t n = strlen(item);
 
-	if (strlen(item) < 3 || !is_status(item))
+	if (n != 3 && (n != 7 || item[3] != '-'))
 		return false;
-	first = last = (unsigned)value_decimal(item, 3);
-	if (item[3] == '-' && strlen(item) == 7 && is_status(item + 4))
-		last = (unsigned)value_decimal(item + 4, 3);
-	else if (item[3] != '\0')
+	memcpy(first, item, 3);
+	memcpy(last, item + n - 3, 3);
+	if (n == 3 && strcmp(item + 1, "xx") == 0) {
+		memcpy(first + 1, "00", 2);
+		memcpy(last + 1, "99", 2);
+	}
+	if (!conf_value_made_of(first, DIGITS) ||
+	    !conf_value_made_of(last, DIGITS) || *first < '1' || *last > '5' ||
+	    strcmp(first, last) > 0)
 		return false;
-	if (last < first)
-		return false;
-	for (unsigned i = first - 100; i <= last - 100; i++)
+	for (int64_t i = value_decimal(first, 3) - 100;
+	     i <= value_decimal(last, 3) - 100; i++)
 		set->bits[i / 64] |= UINT64_C(1) << i % 64;
 	return true;
 }
@@ -373,7 +346,7 @@ conf_value_statuses(
 	while ((more = conf_value_item(&text, item, sizeof(item))) != 0) {
 		if (more < 0)
 			return conf_value_fail(why, "an item is too long");
-		if (!add_class(item, &set) && !add_statuses(item, &set))
+		if (!add_statuses(item, &set))
 			return conf_value_fail(why,
 			    "\"%.200s\" is not a status, such as 409, 505-599 "
 			    "or 5xx",

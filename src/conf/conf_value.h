@@ -66,8 +66,8 @@ bool conf_value_duration(const char *text, int64_t min, int64_t max,
 bool conf_value_size(const char *text, int64_t min, int64_t max, uint64_t *out,
     struct conf_error *why);
 
-/* Several of words, each once, separated by blanks or commas; *out has a bit
- * for each index.  The first word stands alone. */
+/* Several of words, separated by blanks or commas; *out has a bit for each
+ * index.  The first word stands alone. */
 bool conf_value_words(const char *text, const char *const *words, unsigned *out,
     struct conf_error *why);
 
@@ -86,7 +86,7 @@ bool conf_value_statuses(
  * text.  The empty pointer, which names the whole text, is not. */
 bool conf_value_is_pointer(const char *s);
 
-/* --- one item of a list, a single name, or a place where a key can be ----- */
+/* --- one item of a list, a single name, or a place where a key can be - */
 
 enum conf_item {
 	CONF_ITEM_METHOD,      /* token, RFC 9110, section 5.6.2; the one
@@ -127,5 +127,49 @@ bool conf_item_sources(const char *text, struct conf_arena *arena,
 /* Reads one alternative. */
 bool conf_item_source(const char *text, struct conf_arena *arena,
     struct conf_alternative *out, struct conf_error *why);
+
+/* --- values that stay text: names, paths, addresses, and lists of them  */
+
+/* Reads items separated by blanks or commas.  empty: no item at all is
+ * allowed. */
+bool conf_text_list(const char *text, enum conf_item kind, bool empty,
+    struct conf_arena *arena, struct conf_list *out, struct conf_error *why);
+
+/*
+ * Reads a program and its arguments.  Quotes and backslashes are as in sh(1),
+ * but nothing is expanded.  The program must be an absolute path.
+ */
+bool conf_text_argv(const char *text, struct conf_arena *arena,
+    struct conf_list *out, struct conf_error *why);
+
+/* The same for a handler, which may also be an address: "unix:/path" or
+ * "tcp:host:port", as the only word. */
+bool conf_text_handler(const char *text, struct conf_arena *arena,
+    struct conf_list *out, struct conf_error *why);
+
+/* The same from words that are already split. */
+bool conf_text_words(char *const *argv, struct conf_arena *arena,
+    struct conf_list *out, struct conf_error *why);
+
+/* Whether the database is a URI of PostgreSQL, which may have a password. */
+bool conf_text_is_postgresql(const char *database);
+
+/* Whether a URI or conninfo string of PostgreSQL may be meant, which oncewrap
+ * does not take for one: a name that is no path and has a "=".  It may have a
+ * password, and must not be shown. */
+bool conf_text_is_nearly_postgresql(const char *database);
+
+/* Reads one text of that kind.  A socket's /path gains unix:, and a path is
+ * read by conf_text_path(). */
+bool conf_text_single(const char *text, enum conf_item kind,
+    struct conf_arena *arena, const char **out, struct conf_error *why);
+
+/*
+ * Reads the path of a route, in the form of cginame_path(), without a slash at
+ * its end.  Percent-encoded paths are refused: no request's path would match
+ * them.
+ */
+bool conf_text_path(const char *text, struct conf_arena *arena,
+    const char **out, struct conf_error *why);
 
 #endif

@@ -166,7 +166,7 @@ conn_new(struct mux *m, int fd)
 	c->mux = m;
 	c->fd = fd;
 	c->watch = (struct loop_watch){ .ready = conn_ready, .fd = -1 };
-	fcgi_init(&c->fcgi, LIMIT_CONNECTIONS);
+	fcgi_init(&c->fcgi);
 	buf_init(&c->left, CONN_INPUT);
 	x = &c->exchange;
 	x->conn = c;

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "caller.h"
+#include "scope.h"
 #include "clock.h"
 #include "limit.h"
 #include "log.h"
@@ -95,7 +95,7 @@ conn_body_begin(struct exchange *x)
 /*
  * The bodies of one address together may take half of it, so that no client
  * keeps the bodies of others out; a body that is alone may take all.  A table
- * of sums, by a hash of the caller's name (caller.h).  Two callers may have one
+ * of sums, by a hash of the caller's name (scope.h).  Two callers may have one
  * sum; which ones they are is another matter in each process.
  */
 #define SHARES 1024
@@ -123,7 +123,7 @@ share_of(const char *address)
 	char name[CALLER_NAME_LEN + 1];
 	uint64_t hash = shares_seed();
 
-	caller_name("", address, name);
+	scope_caller_name("", address, name);
 	if (strcmp(name, "-") == 0)
 		return SHARE_NONE;
 	for (const char *p = name; *p != '\0'; p++) {

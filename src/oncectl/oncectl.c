@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "conf_text.h"
 #include "conf_value.h"
 #include "date.h"
 #include "log.h"

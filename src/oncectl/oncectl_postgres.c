@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conf_text.h"
+#include "conf_value.h"
 #include "store_module.h"
 #include "oncectl.h"
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "conf_text.h"
+#include "conf_value.h"
 #include "date.h"
 #include "log.h"
 #include "scope.h"

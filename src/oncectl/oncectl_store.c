@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf_text.h"
+#include "conf_value.h"
 #include "limit.h"
 #include "maintenance.h"
 #include "metrics.h"

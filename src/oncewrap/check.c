@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf_text.h"
+#include "conf_value.h"
 #include "handler.h"
 #include "log.h"
 #include "progcheck.h"
@@ -402,6 +402,31 @@ check_prepend(struct check *c, const struct conf_route *route)
 		    "preset");
 }
 
+/* Options of programs that oncewrap starts, where it starts none: the
+ * application has users and folders of its own. */
+static void
+check_unused(struct check *c, const struct conf_route *route)
+{
+	static const char *const options[] = { "kill_after", "directory",
+		"umask", "no_new_privs", "user", "group", "processes",
+		"max_requests" };
+	const char *address = conf_program_address(&route->handler);
+	conf_line line;
+
+	/* Routes may have the handlers that use those of [defaults]. */
+	if (address == NULL || route->reconcile.argv.n > 0 ||
+	    (route == &c->conf->defaults && c->conf->nroutes > 0))
+		return;
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if ((line = conf_line_of_own(route, options[i])) != 0)
+			warnf(c, line, options[i],
+			    "has no effect in [%s%.200s], whose handler is an "
+			    "address: take it out, and set the like where the "
+			    "application at %.200s is started",
+			    route->path[0] != '\0' ? "route " : "defaults",
+			    route->path, address);
+}
+
 /* A route's own programs; those of [defaults] are checked once. */
 static void
 check_route(struct check *c, const struct conf_route *route)
@@ -410,8 +435,6 @@ check_route(struct check *c, const struct conf_route *route)
 	const struct conf_route *defaults = &conf->defaults;
 	const struct conf_program *handler = &route->handler;
 	const bool first = route == defaults;
-	struct conf_unused found[CONF_UNUSED_MAX];
-	size_t n;
 
 	if (!first) {
 		(void)check_star(c, route->line, "route", route->path);
@@ -441,9 +464,7 @@ check_route(struct check *c, const struct conf_route *route)
 	if (first || handler->directory != defaults->handler.directory)
 		check_directory(
 		    c, handler, conf_line_of_route(conf, route, "directory"));
-	n = conf_unused(conf, route, found);
-	for (size_t i = 0; i < n; i++)
-		warnf(c, found[i].line, found[i].option, "%s", found[i].why);
+	check_unused(c, route);
 }
 
 void

@@ -65,7 +65,7 @@ engine_note_refused(
 {
 	char caller[CALLER_NAME_LEN + 1];
 
-	caller_name(
+	scope_caller_name(
 	    job->scope.data, request_param(job->rq, "REMOTE_ADDR"), caller);
 	recent_refused_note(problem_name(code), limit,
 	    of_all ? NULL : job->rule->path, of_all ? NULL : caller,
@@ -188,7 +188,7 @@ engine_check_size(struct job *job)
 static bool
 refuse_twin(struct job *job)
 {
-	const char *name = scope_twin(job->rq, &job->rule->scope);
+	const char *name = scope_repeated(job->rq, &job->rule->scope);
 
 	return engine_refusef(job, PROBLEM_REQUEST_INVALID,
 	    "The %s%.200s, which names the caller, came more than once.",

@@ -14,7 +14,7 @@
 #include <sys/queue.h>
 
 #include "attempt.h"
-#include "caller.h"
+#include "scope.h"
 #include "cgistream.h"
 #include "exchange.h"
 #include "helpers.h"

@@ -42,8 +42,9 @@ json_caller(const struct job *job)
 {
 	int64_t number;
 
-	return caller_number(store_secret(job->engine->store), job->scope.data,
-		   request_param(job->rq, "REMOTE_ADDR"), "", &number) == RC_OK
+	return scope_caller_number(store_secret(job->engine->store),
+		   job->scope.data, request_param(job->rq, "REMOTE_ADDR"), "",
+		   &number) == RC_OK
 	    ? number
 	    : 0;
 }
@@ -132,18 +133,13 @@ key_may_be_json(const struct conf_key_from *from)
 bool
 engine_may_read_json(const struct job *job)
 {
-	struct buf type;
-	bool may;
+	const char *type = request_param(job->rq, "CONTENT_TYPE");
 
 	if (key_may_be_json(&job->rule->key_from))
 		return true;
 	if (job->rule->fingerprint != CONF_FINGERPRINT_VALUE)
 		return false;
-	buf_init(&type, LIMIT_PARAMS);
-	may =
-	    media_type_of(job->rq, &type) != RC_OK || media_is_json(type.data);
-	buf_free(&type);
-	return may;
+	return type != NULL && media_is_json(type);
 }
 
 enum rc

@@ -99,13 +99,13 @@ note_caller(struct job *job)
 	rv->peer = request_param(job->rq, "REMOTE_ADDR");
 	rv->method = method_word(job->rq->method);
 	rv->instance = job->rq->instance + strlen("urn:uuid:");
-	rc = caller_number(
+	rc = scope_caller_number(
 	    secret, job->scope.data, rv->peer, job->rule->path, &rv->caller);
 	if (rc == RC_OK && is_of_browser(job)) {
 		/* Without cookies it is like no other. */
 		uuid_random(job->cookie);
 		if (cookie != NULL && *cookie != '\0' &&
-		    (rc = caller_cookie(secret, cookie, bytes)) == RC_OK)
+		    (rc = scope_caller_cookie(secret, cookie, bytes)) == RC_OK)
 			uuid_text(bytes, job->cookie);
 		rv->cookie = job->cookie;
 	}

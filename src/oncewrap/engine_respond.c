@@ -69,7 +69,7 @@ note_taken(struct job *job)
 	recent_count(RECENT_FIRST);
 	if (!recent_refused_any())
 		return;
-	caller_name(
+	scope_caller_name(
 	    job->scope.data, request_param(job->rq, "REMOTE_ADDR"), caller);
 	recent_refused_over(job->rule->path, caller);
 }

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,7 +21,7 @@
 #include "check.h"
 #include "clock.h"
 #include "conf.h"
-#include "conf_text.h"
+#include "conf_value.h"
 #include "fault.h"
 #include "spawner.h"
 #include "limit.h"
@@ -76,7 +77,7 @@ reload(struct daemon *d)
 		.old = d->conf };
 	struct conf_error err;
 
-	systemd_notify_reloading(clock_mono_us());
+	systemd_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_mono_us());
 	/* Before anything can fail: logrotate(8) has moved the file. */
 	settings_reopen_log(d->conf->log);
 	change.new = settings_load(&d->settings, &err);
@@ -94,7 +95,6 @@ reload(struct daemon *d)
 	conf_unref(change.old);
 	log_event(LOG_INFO, "reloaded", NULL,
 	    LOG_S("file", d->settings.file != NULL ? d->settings.file : ""));
-	settings_log_unused(d->conf);
 	systemd_notify("READY=1\nSTATUS=");
 }
 
@@ -172,7 +172,6 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 		return EXIT_FAILURE;
 	}
 	settings_log_started(d->store, conf);
-	settings_log_unused(conf);
 	systemd_notify("READY=1");
 	return 0;
 }

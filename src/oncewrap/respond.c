@@ -36,6 +36,7 @@
 struct own_page {
 	struct buf bytes;
 	struct prefer_languages languages;
+	char language[PREFER_TAG_LEN + 1];
 	struct problem_template page; /* of the bytes; .bytes NULL: none */
 };
 
@@ -94,19 +95,36 @@ page_try(struct own_page *file, int folder, const char *stem,
 	return true;
 }
 
+/* Removes the last subtag, and a single letter before it (RFC 4647, section
+ * 3.4).  False: there is no other. */
+static bool
+page_shorten(char *tag)
+{
+	char *hyphen = strrchr(tag, '-');
+
+	if (hyphen == NULL)
+		return false;
+	*hyphen = '\0';
+	if (hyphen - tag > 2 && hyphen[-2] == '-')
+		hyphen[-2] = '\0';
+	return true;
+}
+
 /* The pages without a language, and ours, stand for English. */
 static bool
 page_try_all(struct own_page *file, int folder, const char *stem,
     const struct request *rq)
 {
-	const char *tag;
+	char *tag = file->language;
+	bool english = false;
 
-	for (size_t i = 0; i < file->languages.n; i++) {
-		tag = file->languages.item[i].tag;
-		if (page_try(file, folder, stem, tag, rq))
-			return true;
-		if (strcmp(tag, "en") == 0)
-			break;
+	for (size_t i = 0; i < file->languages.n && !english; i++) {
+		(void)stpcpy(tag, file->languages.item[i].tag);
+		do {
+			if (page_try(file, folder, stem, tag, rq))
+				return true;
+			english = strcmp(tag, "en") == 0;
+		} while (page_shorten(tag));
 	}
 	return page_try(file, folder, stem, "", rq);
 }
@@ -136,8 +154,8 @@ page_read(struct own_page *file, const char *folder, enum problem_code code,
 
 /* --- problems ------------------------------------------------------------- */
 
-#define REFUSED(code) [PROBLEM_##code] = METRICS_REFUSED_##code,
-static const enum metrics_id refused[] = { PROBLEM_CODES(REFUSED) };
+#define REFUSED(unused, id, name) [PROBLEM_##id] = METRICS_REFUSED_##id,
+static const enum metrics_id refused[] = { METRICS_CODES(REFUSED, ) };
 
 void
 respond_count(const struct request *rq, struct metrics_route *route,

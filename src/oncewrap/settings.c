@@ -239,27 +239,6 @@ settings_load(const struct settings *opt, struct conf_error *err)
 	return conf;
 }
 
-static void
-log_unused(const struct conf *conf, const struct conf_route *section)
-{
-	struct conf_unused found[CONF_UNUSED_MAX];
-	const size_t n = conf_unused(conf, section, found);
-
-	for (size_t i = 0; i < n; i++)
-		log_event(LOG_WARN, "option-unused", NULL,
-		    LOG_S("file", conf->file), LOG_I("line", found[i].line),
-		    LOG_S("option", found[i].option),
-		    LOG_S("why", found[i].why));
-}
-
-void
-settings_log_unused(const struct conf *conf)
-{
-	log_unused(conf, &conf->defaults);
-	for (size_t i = 0; i < conf->nroutes; i++)
-		log_unused(conf, &conf->routes[i]);
-}
-
 void
 settings_log_started(const struct store *store, const struct conf *conf)
 {

@@ -35,10 +35,6 @@ struct conf *settings_load(const struct settings *opt, struct conf_error *err);
 /* Logs what the daemon has started with. */
 void settings_log_started(const struct store *store, const struct conf *conf);
 
-/* Logs a warning for each option that has no effect, at the start and after a
- * reload. */
-void settings_log_unused(const struct conf *conf);
-
 struct settings_reload {
 	struct store *store;
 	struct spawner **spawner;

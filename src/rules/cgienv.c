@@ -175,7 +175,6 @@ cgienv_script_shorten(struct cgienv_script *s)
 struct var {
 	const char *name, *value;
 	size_t name_len;
-	uint32_t hash;
 };
 
 /* Each name is in var once. */
@@ -190,35 +189,20 @@ struct numbers {
 	char token[RECORD_TOKEN_LEN + 24];
 };
 
-/* FNV-1a, 32 bits.  A name ends at its NUL, or before "=". */
-static uint32_t
-hash_of(const char *name, size_t *len)
-{
-	const unsigned char *p = (const unsigned char *)name;
-	uint32_t hash = 2166136261U;
-
-	for (; *p != '\0' && *p != '='; p++)
-		hash = (hash ^ *p) * 16777619U;
-	*len = (size_t)(p - (const unsigned char *)name);
-	return hash;
-}
-
-/* Adds a variable, in place of the one of that name if there is one.  Of
- * LIMIT_PARAM_COUNT names the numbers alone are compared. */
+/* Adds a variable, in place of the one of that name if there is one.  A name
+ * ends at its NUL, or before "=". */
 static void
 add(struct vars *vs, const char *name, const char *value)
 {
-	size_t len;
-	const uint32_t hash = hash_of(name, &len);
+	const size_t len = strcspn(name, "=");
 
 	for (struct var *v = vs->var; v < vs->var + vs->n; v++)
-		if (v->hash == hash && v->name_len == len &&
-		    memcmp(v->name, name, len) == 0) {
+		if (v->name_len == len && memcmp(v->name, name, len) == 0) {
 			v->value = value;
 			return;
 		}
 	assert(vs->n < vs->cap);
-	vs->var[vs->n++] = (struct var){ name, value, len, hash };
+	vs->var[vs->n++] = (struct var){ name, value, len };
 }
 
 static bool

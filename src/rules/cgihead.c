@@ -1,7 +1,7 @@
 /*
  * A handler's output -> status, fields, start of the body (RFC 3875, section
  * 6), as kindly as web servers read it: the program has worked for years.  What
- * has no single reading is refused, not guessed, because an accepted response
+ * has no single reading is refused, because an accepted response
  * is stored and sent again and again.
  *
  *  -  A line ends in LF or CRLF; the head ends in an empty line.  Output that
@@ -29,12 +29,10 @@
  */
 #include "config.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "ascii.h"
-#include "cgihead_text.h"
 
 #include "cgihead.h"
 
@@ -49,7 +47,7 @@ struct parse {
 	unsigned nfields;
 };
 
-typedef enum cgihead_verdict field_fn(struct parse *, struct cgihead_text);
+typedef enum cgihead_verdict field_fn(struct parse *, struct response_text);
 
 static void
 mended(struct parse *ps, enum cgihead_mending what)
@@ -57,13 +55,29 @@ mended(struct parse *ps, enum cgihead_mending what)
 	ps->out->mended |= 1U << what;
 }
 
+/* The number that the text begins with, of three digits; 0: there is none. */
+static int
+text_status(struct response_text t)
+{
+	int status = 0;
+
+	if (t.n < 3)
+		return 0;
+	for (size_t i = 0; i < 3; i++) {
+		if (!ascii_is_digit(t.p[i]))
+			return 0;
+		status = status * 10 + (t.p[i] - '0');
+	}
+	return status;
+}
+
 /* "201 Created": RFC 3875, section 6.3.3.  Returns the status; 0: it is none.
  * *reason is what follows, after blanks. */
 static int
 cgihead_read_status(
-    struct parse *ps, struct cgihead_text v, struct cgihead_text *reason)
+    struct parse *ps, struct response_text v, struct response_text *reason)
 {
-	const int status = cgihead_text_status(v);
+	const int status = text_status(v);
 
 	if (status < 200 || status > 599)
 		return 0;
@@ -73,12 +87,12 @@ cgihead_read_status(
 		return 0;
 	if (reason->n > 0 && reason->p[0] != ' ')
 		mended(ps, CGIHEAD_MENDED_STATUS);
-	*reason = cgihead_text_trim(*reason);
+	*reason = response_text_trim(*reason);
 	return status;
 }
 
 static void
-keep_status(struct response *r, int status, struct cgihead_text reason)
+keep_status(struct response *r, int status, struct response_text reason)
 {
 	r->status = status;
 	if (reason.n >= sizeof(r->reason))
@@ -88,9 +102,9 @@ keep_status(struct response *r, int status, struct cgihead_text reason)
 }
 
 static enum cgihead_verdict
-take_status(struct parse *ps, struct cgihead_text v)
+take_status(struct parse *ps, struct response_text v)
 {
-	struct cgihead_text reason;
+	struct response_text reason;
 	int status = cgihead_read_status(ps, v, &reason);
 
 	if (status == 0)
@@ -107,21 +121,21 @@ take_status(struct parse *ps, struct cgihead_text v)
 
 /* "HTTP/1.1 201 Created". */
 static enum cgihead_verdict
-take_status_line(struct parse *ps, struct cgihead_text line)
+take_status_line(struct parse *ps, struct response_text line)
 {
 	static const char version[] = "HTTP/1.";
 	const size_t n = sizeof(version) - 1;
-	struct cgihead_text reason;
+	struct response_text reason;
 	int status;
 
-	if (!cgihead_text_is_value(line))
+	if (!response_text_is_value(line))
 		return CGIHEAD_MALFORMED;
 	if (line.n < n + 2 || memcmp(line.p, version, n) != 0 ||
 	    !ascii_is_digit(line.p[n]) || line.p[n + 1] != ' ')
 		return CGIHEAD_STATUS;
 	line.p += n + 2;
 	line.n -= n + 2;
-	status = cgihead_read_status(ps, cgihead_text_trim(line), &reason);
+	status = cgihead_read_status(ps, response_text_trim(line), &reason);
 	if (status == 0)
 		return CGIHEAD_STATUS;
 	mended(ps, CGIHEAD_MENDED_STATUS_LINE);
@@ -132,7 +146,7 @@ take_status_line(struct parse *ps, struct cgihead_text line)
 
 /* Compares a field that may be there once with the one before it. */
 static enum cgihead_verdict
-compare(struct parse *ps, const char *name, struct cgihead_text v)
+compare(struct parse *ps, const char *name, struct response_text v)
 {
 	struct field first;
 
@@ -144,7 +158,7 @@ compare(struct parse *ps, const char *name, struct cgihead_text v)
 }
 
 static enum cgihead_verdict
-take_content_type(struct parse *ps, struct cgihead_text v)
+take_content_type(struct parse *ps, struct response_text v)
 {
 	if (ps->content_type)
 		return compare(ps, "Content-Type", v);
@@ -153,7 +167,7 @@ take_content_type(struct parse *ps, struct cgihead_text v)
 }
 
 static enum cgihead_verdict
-take_location(struct parse *ps, struct cgihead_text v)
+take_location(struct parse *ps, struct response_text v)
 {
 	if (ps->location)
 		return compare(ps, "Location", v);
@@ -163,7 +177,7 @@ take_location(struct parse *ps, struct cgihead_text v)
 }
 
 static enum cgihead_verdict
-take_content_length(struct parse *ps, struct cgihead_text v)
+take_content_length(struct parse *ps, struct response_text v)
 {
 	int64_t *length = &ps->out->content_length;
 	int64_t n = 0;
@@ -182,49 +196,34 @@ take_content_length(struct parse *ps, struct cgihead_text v)
 	return CGIHEAD_OK;
 }
 
-/* The value is from the program, and the sentence goes into the record. */
-static void
-doubt_value(char doubt[CGIHEAD_DOUBT], struct cgihead_text v)
-{
-	char value[48];
-	size_t n = 0;
-
-	for (; n < v.n && n < sizeof(value) - 1; n++)
-		value[n] = v.p[n] >= ' ' && v.p[n] <= '~' ? v.p[n] : '?';
-	value[n] = '\0';
-	snprintf(doubt, CGIHEAD_DOUBT,
-	    "Idempotency-Outcome \"%s%s\" is none of completed, not-executed, "
-	    "status, unknown",
-	    value, n < v.n ? "..." : "");
-}
-
 /* Two of them contradict or repeat each other, so the outcome is unknown. */
 static enum cgihead_verdict
-take_outcome(struct parse *ps, struct cgihead_text v)
+take_outcome(struct parse *ps, struct response_text v)
 {
 	enum cgihead_outcome *says = &ps->out->outcome;
 
 	if (*says != CGIHEAD_SAYS_NOTHING) {
 		*says = CGIHEAD_SAYS_UNKNOWN;
-		snprintf(ps->out->doubt, CGIHEAD_DOUBT,
-		    "Idempotency-Outcome comes twice");
-	} else if (cgihead_text_is(v, "completed"))
+		ps->out->doubt = "Idempotency-Outcome comes twice";
+	} else if (response_text_is(v, "completed"))
 		*says = CGIHEAD_SAYS_COMPLETED;
-	else if (cgihead_text_is(v, "not-executed"))
+	else if (response_text_is(v, "not-executed"))
 		*says = CGIHEAD_SAYS_NOT_EXECUTED;
-	else if (cgihead_text_is(v, "status"))
+	else if (response_text_is(v, "status"))
 		*says = CGIHEAD_SAYS_STATUS;
 	else {
 		*says = CGIHEAD_SAYS_UNKNOWN;
-		if (!cgihead_text_is(v, "unknown"))
-			doubt_value(ps->out->doubt, v);
+		if (!response_text_is(v, "unknown"))
+			ps->out->doubt =
+			    "Idempotency-Outcome is none of completed, "
+			    "not-executed, status, unknown";
 	}
 	return CGIHEAD_OK;
 }
 
 /* The named file may change between one response and the next. */
 static enum cgihead_verdict
-take_sendfile(struct parse *ps, struct cgihead_text v)
+take_sendfile(struct parse *ps, struct response_text v)
 {
 	(void)v;
 	ps->out->not_replayable = true;
@@ -249,7 +248,7 @@ static const struct meaning {
 
 static enum cgihead_verdict
 keep_field(
-    struct parse *ps, struct cgihead_text name, struct cgihead_text value)
+    struct parse *ps, struct response_text name, struct response_text value)
 {
 	enum rc rc = buf_addf(&ps->response->fields, "%.*s: %.*s\r\n",
 	    (int)name.n, name.p, (int)value.n, value.p);
@@ -260,27 +259,27 @@ keep_field(
 }
 
 static enum cgihead_verdict
-take_field(struct parse *ps, struct cgihead_text line)
+take_field(struct parse *ps, struct response_text line)
 {
 	static const char extension[] = "X-CGI-";
 	enum cgihead_verdict verdict;
-	struct cgihead_text before, name, value;
+	struct response_text before, name, value;
 	bool keep = true;
 
-	if (!cgihead_text_split(line, &before, &value))
+	if (!response_text_split(line, &before, &value))
 		return CGIHEAD_MALFORMED;
-	name = cgihead_text_trim_end(before);
+	name = response_text_trim_end(before);
 	if (name.n < before.n)
 		mended(ps, CGIHEAD_MENDED_BLANK);
-	if (!cgihead_text_is_token(name) || !cgihead_text_is_value(value))
+	if (!response_text_is_token(name) || !response_text_is_value(value))
 		return CGIHEAD_MALFORMED;
 	if (++ps->nfields > LIMIT_FIELDS)
 		return CGIHEAD_TOO_LONG;
-	value = cgihead_text_trim(value);
+	value = response_text_trim(value);
 
 	ps->again = false;
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
-		if (!cgihead_text_is(name, meanings[i].name))
+		if (!response_text_is(name, meanings[i].name))
 			continue;
 		verdict = meanings[i].take(ps, value);
 		if (verdict != CGIHEAD_OK)
@@ -295,13 +294,47 @@ take_field(struct parse *ps, struct cgihead_text line)
 	return keep && !ps->again ? keep_field(ps, name, value) : CGIHEAD_OK;
 }
 
+static enum rc
+join(struct buf *joined, struct response_text more)
+{
+	enum rc rc = RC_OK;
+
+	if (more.n > 0 && joined->len > 0)
+		rc = buf_addc(joined, ' ');
+	return rc == RC_OK ? buf_add(joined, more.p, more.n) : rc;
+}
+
+/*
+ * Takes the lines that continue a field off the front of rest: they begin with
+ * a blank (RFC 9112, section 5.2).  If there are any, joins them to line, with
+ * one space for each fold; line is then in joined.  RC_OK, or as buf_add().
+ */
+static enum rc
+unfold_lines(
+    struct response_text *rest, struct response_text *line, struct buf *joined)
+{
+	struct response_text more;
+	enum rc rc;
+
+	if (rest->n == 0 || !ascii_is_blank(rest->p[0]))
+		return RC_OK;
+	buf_clear(joined);
+	rc = join(joined, response_text_trim_end(*line));
+	while (rc == RC_OK && rest->n > 0 && ascii_is_blank(rest->p[0]) &&
+	    response_text_line(rest, &more))
+		rc = join(joined, response_text_trim(more));
+	line->p = joined->data;
+	line->n = joined->len;
+	return rc;
+}
+
 /* Takes one field, which may be folded, off the front of the head. */
 static enum cgihead_verdict
 take_lines(
-    struct parse *ps, struct cgihead_text *head, struct cgihead_text line)
+    struct parse *ps, struct response_text *head, struct response_text line)
 {
 	const char *first = line.p;
-	enum rc rc = cgihead_text_unfold(head, &line, &ps->joined);
+	enum rc rc = unfold_lines(head, &line, &ps->joined);
 
 	if (rc != RC_OK)
 		return rc == RC_LIMIT ? CGIHEAD_TOO_LONG : CGIHEAD_NO_MEMORY;
@@ -312,15 +345,15 @@ take_lines(
 
 /* head ends with its empty line. */
 static enum cgihead_verdict
-cgihead_take_head(struct parse *ps, struct cgihead_text head)
+cgihead_take_head(struct parse *ps, struct response_text head)
 {
 	enum cgihead_verdict verdict = CGIHEAD_OK;
-	struct cgihead_text line;
+	struct response_text line;
 
 	if (head.n >= 5 && memcmp(head.p, "HTTP/", 5) == 0 &&
-	    cgihead_text_line(&head, &line))
+	    response_text_line(&head, &line))
 		verdict = take_status_line(ps, line);
-	while (verdict == CGIHEAD_OK && cgihead_text_line(&head, &line) &&
+	while (verdict == CGIHEAD_OK && response_text_line(&head, &line) &&
 	    line.n > 0)
 		verdict = take_lines(ps, &head, line);
 	if (verdict == CGIHEAD_OK && !ps->content_type && !ps->location &&
@@ -344,10 +377,32 @@ drop_hop_by_hop(struct parse *ps)
 	return CGIHEAD_OK;
 }
 
+/*
+ * Finds the head in the first len bytes of an output.  Returns the offset after
+ * the empty line that ends it; 0: there is none.  *start is where the head
+ * begins, after empty lines in front.
+ */
+static size_t
+find_head(const char *output, size_t len, size_t *start)
+{
+	struct response_text rest = { output, len }, line;
+
+	*start = 0;
+	while (response_text_line(&rest, &line)) {
+		if (line.n > 0)
+			break;
+		*start = len - rest.n;
+	}
+	while (response_text_line(&rest, &line))
+		if (line.n == 0)
+			return len - rest.n;
+	return 0;
+}
+
 static void
 cgihead_reset(struct response *response, struct cgihead *out)
 {
-	*out = (struct cgihead){ .content_length = -1 };
+	*out = (struct cgihead){ .content_length = -1, .doubt = "" };
 	response->kind = RESPONSE_DOCUMENT;
 	response->status = 200;
 	response->reason[0] = '\0';
@@ -365,8 +420,7 @@ cgihead_parse(const char *output, size_t len, bool eof,
 	cgihead_reset(response, out);
 	if (len == 0)
 		return eof ? CGIHEAD_EMPTY : CGIHEAD_MORE;
-	end = cgihead_text_find(
-	    output, len < LIMIT_HEAD ? len : LIMIT_HEAD, &start);
+	end = find_head(output, len < LIMIT_HEAD ? len : LIMIT_HEAD, &start);
 	if (end == 0 && len >= LIMIT_HEAD)
 		return CGIHEAD_TOO_LONG;
 	if (end == 0)
@@ -376,7 +430,7 @@ cgihead_parse(const char *output, size_t len, bool eof,
 	if (start > 0)
 		mended(&ps, CGIHEAD_MENDED_EMPTY_LINE);
 	verdict = cgihead_take_head(
-	    &ps, (struct cgihead_text){ output + start, end - start });
+	    &ps, (struct response_text){ output + start, end - start });
 	buf_free(&ps.joined);
 	if (verdict == CGIHEAD_OK)
 		verdict = drop_hop_by_hop(&ps);

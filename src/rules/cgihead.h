@@ -51,13 +51,10 @@ enum cgihead_outcome {
 	CGIHEAD_SAYS_UNKNOWN /* or another value, or the field twice */
 };
 
-#define CGIHEAD_DOUBT 128
-
 struct cgihead {
 	size_t body_start; /* offset into the output */
 	enum cgihead_outcome outcome;
-	/* why it is unknown, if the field does not say so; or "".  ASCII */
-	char doubt[CGIHEAD_DOUBT];
+	const char *doubt; /* why it is unknown, unless the field says so; "" */
 	int64_t content_length; /* -1: not given */
 	bool not_replayable;    /* X-Sendfile and its kin */
 	unsigned mended;        /* bits; the body's is the caller's */

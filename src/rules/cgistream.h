@@ -35,10 +35,9 @@ cgistream_pass(struct cgistream *c, const char *in, size_t len, char *out);
 bool cgistream_is_body(const struct cgistream *c);
 
 /*
- * For the log: returns the status that a web server reads from the beginning
- * of a program's output (RFC 3875, section 6): a Status field, a first line
- * HTTP/1.x NNN, 302 for a Location of another server, else 200.  0: the status
- * cannot be told, because the head is no CGI head, or does not end within len
+ * For the log: returns the status at the beginning of a program's output, as
+ * cgihead_parse() reads it; 200 if nothing is said of it.  0: the status cannot
+ * be told, because the head has no single reading, or does not end within len
  * bytes.
  */
 int cgistream_status(const char *output, size_t len);

@@ -46,9 +46,7 @@ decide_is_past(const struct record *r, int64_t now)
 bool
 decide_is_limit(enum decision decision)
 {
-	return decision == DECIDE_OLD || decision == DECIDE_CROWDED ||
-	    decision == DECIDE_OPEN || decision == DECIDE_NO_ROOM ||
-	    decision == DECIDE_FULL;
+	return decision >= DECIDE_OLD;
 }
 
 int64_t

@@ -18,8 +18,8 @@ enum decision {
 	DECIDE_MISMATCH,   /* another fingerprint */
 	DECIDE_UNKNOWN,    /* the handler may or may not have acted */
 	DECIDE_GONE,       /* expired, kept as a marker */
-	/* The handler could run, but for a limit.  decide() sees one record
-	 * and never returns these. */
+	/* From here on: the handler could run, but for a limit.  decide() sees
+	 * one record and never returns these. */
 	DECIDE_OLD,     /* the request is older than its route allows */
 	DECIDE_CROWDED, /* too many keys of its caller are in progress */
 	DECIDE_OPEN,    /* too many keys of its caller have an open outcome */

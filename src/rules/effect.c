@@ -28,13 +28,12 @@ effect_state_name(enum effect_state state)
 bool
 effect_state_parse(const char *name, enum effect_state *state)
 {
-	for (int i = EFFECT_PENDING; i < EFFECT_NSTATES; i++) {
-		if (strcmp(name, names[i]) == 0) {
-			*state = (enum effect_state)i;
-			return true;
-		}
-	}
-	return false;
+	const unsigned i = words_find(names, EFFECT_NSTATES, name);
+
+	if (i == EFFECT_NONE || i >= EFFECT_NSTATES)
+		return false;
+	*state = (enum effect_state)i;
+	return true;
 }
 
 void

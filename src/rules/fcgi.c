@@ -7,8 +7,8 @@
  * end_record() handles the whole record.  An event about a whole record comes
  * only after its padding, so that no byte of it is left unread on the socket.
  *
- *  1. stage is IDLE exactly while id is 0.
- *  2. text holds raw name-value pairs in stage PARAMS.  From FCGI_EV_HEAD on
+ *  1. state is IDLE exactly while id is 0.
+ *  2. text holds raw name-value pairs in state PARAMS.  From FCGI_EV_HEAD on
  *     it holds the strings that params point to, and does not move.
  *  3. Only text, record and reply hold data, and these are bounded.
  *
@@ -19,7 +19,6 @@
 #include <sys/param.h>
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,38 +35,72 @@
  * connection. */
 #define TEXT_KEEP (16 * 1024)
 
-enum stage {
-	STAGE_IDLE,   /* no request has begun */
-	STAGE_PARAMS, /* between FCGI_BEGIN_REQUEST and the empty FCGI_PARAMS */
-	STAGE_STDIN,  /* before the empty FCGI_STDIN */
-	STAGE_DONE,   /* until fcgi_next() */
-	STAGE_BROKEN  /* after FCGI_EV_ERROR, for good */
+enum fcgi_state {
+	STATE_IDLE,   /* no request has begun */
+	STATE_PARAMS, /* between FCGI_BEGIN_REQUEST and the empty FCGI_PARAMS */
+	STATE_STDIN,  /* before the empty FCGI_STDIN */
+	STATE_DONE,   /* until fcgi_next() */
+	STATE_BROKEN  /* after FCGI_EV_ERROR, for good */
 };
 
 enum goes { GOES_NOWHERE, GOES_RECORD, GOES_TEXT, GOES_BODY };
 
-static unsigned
-record_type(const struct fcgi *f)
+unsigned
+fcgi_record_type(const struct fcgi_record *r)
 {
-	return f->header[1];
+	return r->header[1];
 }
 
-static uint16_t
-record_id(const struct fcgi *f)
+uint16_t
+fcgi_record_id(const struct fcgi_record *r)
 {
-	return (uint16_t)(f->header[2] << 8 | f->header[3]);
+	return (uint16_t)(r->header[2] << 8 | r->header[3]);
 }
 
-static size_t
-record_length(const struct fcgi *f)
+size_t
+fcgi_record_length(const struct fcgi_record *r)
 {
-	return (size_t)f->header[4] << 8 | f->header[5];
+	return (size_t)r->header[4] << 8 | r->header[5];
+}
+
+enum fcgi_part
+fcgi_record_next(struct fcgi_record *r, const unsigned char **p,
+    const unsigned char *end, const unsigned char **content, size_t *n)
+{
+	const bool head = r->header_len < sizeof(r->header);
+	const size_t left = head  ? sizeof(r->header) - r->header_len
+	    : r->content_left > 0 ? r->content_left
+				  : r->padding_left;
+
+	if (left == 0) {
+		r->header_len = 0;
+		return FCGI_PART_END;
+	}
+	if ((*n = MIN(left, (size_t)(end - *p))) == 0)
+		return FCGI_PART_NONE;
+	*content = *p;
+	*p += *n;
+	if (!head && r->content_left > 0) {
+		r->content_left -= *n;
+		return FCGI_PART_CONTENT;
+	}
+	if (!head) {
+		r->padding_left -= *n;
+		return fcgi_record_next(r, p, end, content, n);
+	}
+	memcpy(r->header + r->header_len, *content, *n);
+	r->header_len += *n;
+	if (*n < left)
+		return FCGI_PART_NONE;
+	r->content_left = fcgi_record_length(r);
+	r->padding_left = r->header[6];
+	return FCGI_PART_HEADER;
 }
 
 static enum fcgi_event
 broken(struct fcgi *f, const char *why)
 {
-	f->stage = STAGE_BROKEN;
+	f->state = STATE_BROKEN;
 	f->why = why;
 	return FCGI_EV_ERROR;
 }
@@ -188,43 +221,19 @@ decode_params(struct fcgi *f)
 		to[value_len] = '\0';
 		to += value_len + 1;
 	}
-	f->stage = STAGE_STDIN;
+	f->state = STATE_STDIN;
 	return FCGI_EV_HEAD;
 }
 
-/* FCGI_GET_VALUES (section 4.1): answers each known name once. */
+/* FCGI_GET_VALUES (section 4.1): names that are not known are left out, and no
+ * web server asks for those of the specification. */
 static enum fcgi_event
 answer_values(struct fcgi *f)
 {
-	static const char *const names[] = { FCGI_MAX_CONNS, FCGI_MAX_REQS,
-		FCGI_MPXS_CONNS };
-	bool told[sizeof(names) / sizeof(names[0])] = { false };
-	const unsigned char *p, *name;
-	unsigned char out[256];
-	size_t left, name_len, value_len, i, len = 8, padding;
+	unsigned char out[8];
 
-	p = (const unsigned char *)f->record.data;
-	left = f->record.len;
-	while (left > 0) {
-		if (!take_pair(&p, &left, &name, &name_len, &value_len))
-			return broken(f, "a name is longer than its record");
-		for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-			if (told[i] || strlen(names[i]) != name_len ||
-			    memcmp(names[i], name, name_len) != 0)
-				continue;
-			told[i] = true;
-			value_len = (size_t)snprintf((char *)out + len + 2, 64,
-			    "%s%u", names[i], i < 2 ? f->max_conns : 0);
-			out[len] = (unsigned char)name_len;
-			out[len + 1] = (unsigned char)(value_len - name_len);
-			len += 2 + value_len;
-		}
-	}
-	buf_free(&f->record);
-	padding = -len & 7;
-	fcgi_put_header(out, FCGI_GET_VALUES_RESULT, 0, len - 8, padding);
-	memset(out + len, 0, padding);
-	return reply(f, out, len + padding);
+	fcgi_put_header(out, FCGI_GET_VALUES_RESULT, 0, 0, 0);
+	return reply(f, out, sizeof(out));
 }
 
 /* FCGI_UNKNOWN_TYPE (section 4.2). */
@@ -234,7 +243,7 @@ answer_unknown_type(struct fcgi *f)
 	unsigned char out[16] = { 0 };
 
 	fcgi_put_header(out, FCGI_UNKNOWN_TYPE, 0, 8, 0);
-	out[8] = (unsigned char)record_type(f);
+	out[8] = (unsigned char)fcgi_record_type(&f->in);
 	return reply(f, out, sizeof(out));
 }
 
@@ -254,12 +263,12 @@ begin_request(struct fcgi *f)
 	if (refused != FCGI_REQUEST_COMPLETE) {
 		if (f->id == 0 && (body[2] & FCGI_KEEP_CONN) == 0)
 			f->closing = true;
-		put_end_request(out, record_id(f), 0, refused);
+		put_end_request(out, fcgi_record_id(&f->in), 0, refused);
 		return reply(f, out, sizeof(out));
 	}
-	f->id = record_id(f);
+	f->id = fcgi_record_id(&f->in);
 	f->keep_conn = (body[2] & FCGI_KEEP_CONN) != 0;
-	f->stage = STAGE_PARAMS;
+	f->state = STATE_PARAMS;
 	return FCGI_EV_MORE;
 }
 
@@ -267,23 +276,18 @@ begin_request(struct fcgi *f)
 static enum fcgi_event
 begin_record(struct fcgi *f)
 {
-	unsigned type = record_type(f);
-	uint16_t id = record_id(f);
+	unsigned type = fcgi_record_type(&f->in);
+	uint16_t id = fcgi_record_id(&f->in);
 
-	if (f->header[0] != FCGI_VERSION_1)
+	if (f->in.header[0] != FCGI_VERSION_1)
 		return broken(f, "not FastCGI 1");
-	f->content_left = record_length(f);
-	f->padding_left = f->header[6];
 	f->content_goes = GOES_NOWHERE;
 	buf_clear(&f->record);
 
-	if (id == FCGI_NULL_REQUEST_ID) {
-		if (type == FCGI_GET_VALUES)
-			f->content_goes = GOES_RECORD;
+	if (id == FCGI_NULL_REQUEST_ID)
 		return FCGI_EV_MORE;
-	}
 	if (type == FCGI_BEGIN_REQUEST) {
-		if (f->content_left != sizeof(FCGI_BeginRequestBody))
+		if (f->in.content_left != sizeof(FCGI_BeginRequestBody))
 			return broken(f, "FCGI_BEGIN_REQUEST of a wrong size");
 		if (id == f->id)
 			return broken(f, "a request begins twice");
@@ -294,12 +298,12 @@ begin_record(struct fcgi *f)
 		return FCGI_EV_MORE;
 	switch (type) {
 	case FCGI_PARAMS:
-		if (f->stage != STAGE_PARAMS)
+		if (f->state != STATE_PARAMS)
 			return broken(f, "FCGI_PARAMS after their end");
 		f->content_goes = GOES_TEXT;
 		return FCGI_EV_MORE;
 	case FCGI_STDIN:
-		if (f->stage != STAGE_STDIN)
+		if (f->state != STATE_STDIN)
 			return broken(f, "FCGI_STDIN before the parameters");
 		f->content_goes = GOES_BODY;
 		return FCGI_EV_MORE;
@@ -341,8 +345,8 @@ content(struct fcgi *f, const unsigned char *p, size_t n)
 static enum fcgi_event
 end_record(struct fcgi *f)
 {
-	unsigned type = record_type(f);
-	uint16_t id = record_id(f);
+	unsigned type = fcgi_record_type(&f->in);
+	uint16_t id = fcgi_record_id(&f->in);
 
 	if (id == FCGI_NULL_REQUEST_ID)
 		return type == FCGI_GET_VALUES ? answer_values(f)
@@ -351,14 +355,14 @@ end_record(struct fcgi *f)
 		return begin_request(f);
 	if (id != f->id)
 		return FCGI_EV_MORE;
-	if (type == FCGI_PARAMS && record_length(f) == 0)
+	if (type == FCGI_PARAMS && fcgi_record_length(&f->in) == 0)
 		return decode_params(f);
-	if (type == FCGI_STDIN && record_length(f) == 0) {
-		f->stage = STAGE_DONE;
+	if (type == FCGI_STDIN && fcgi_record_length(&f->in) == 0) {
+		f->state = STATE_DONE;
 		return FCGI_EV_END;
 	}
 	if (type == FCGI_ABORT_REQUEST) {
-		f->stage = STAGE_DONE;
+		f->state = STATE_DONE;
 		return FCGI_EV_ABORT;
 	}
 	return FCGI_EV_MORE;
@@ -367,51 +371,35 @@ end_record(struct fcgi *f)
 enum fcgi_event
 fcgi_feed(struct fcgi *f, const void *data, size_t len, size_t *used)
 {
-	const unsigned char *p = data, *end = p + len;
-	enum fcgi_event event;
-	size_t n, left;
+	const unsigned char *p = data, *end = p + len, *bytes;
+	enum fcgi_event event = FCGI_EV_MORE;
+	enum fcgi_part part;
+	size_t n;
 
 	*used = 0;
-	if (f->stage == STAGE_BROKEN)
+	if (f->state == STATE_BROKEN)
 		return FCGI_EV_ERROR;
-	assert(f->stage != STAGE_DONE);
+	assert(f->state != STATE_DONE);
 	do {
-		event = FCGI_EV_MORE;
-		left = f->header_len < sizeof(f->header)
-		    ? sizeof(f->header) - f->header_len
-		    : f->content_left > 0 ? f->content_left
-					  : f->padding_left;
-		if (left == 0) {
-			f->header_len = 0;
+		part = fcgi_record_next(&f->in, &p, end, &bytes, &n);
+		if (part == FCGI_PART_HEADER)
+			event = begin_record(f);
+		else if (part == FCGI_PART_CONTENT)
+			event = content(f, bytes, n);
+		else if (part == FCGI_PART_END)
 			event = end_record(f);
-			continue;
-		}
-		if ((n = MIN(left, (size_t)(end - p))) == 0)
-			break;
-		if (f->header_len < sizeof(f->header)) {
-			memcpy(f->header + f->header_len, p, n);
-			f->header_len += n;
-			if (n == left)
-				event = begin_record(f);
-		} else if (f->content_left > 0) {
-			f->content_left -= n;
-			event = content(f, p, n);
-		} else
-			f->padding_left -= n;
-		p += n;
-	} while (event == FCGI_EV_MORE);
+	} while (event == FCGI_EV_MORE && part != FCGI_PART_NONE);
 	*used = len - (size_t)(end - p);
 	return event;
 }
 
 void
-fcgi_init(struct fcgi *f, unsigned max_conns)
+fcgi_init(struct fcgi *f)
 {
 	memset(f, 0, sizeof(*f));
-	f->max_conns = max_conns;
-	f->stage = STAGE_IDLE;
+	f->state = STATE_IDLE;
 	buf_init(&f->text, LIMIT_PARAMS);
-	buf_init(&f->record, FCGI_MAX_LENGTH);
+	buf_init(&f->record, sizeof(FCGI_BeginRequestBody));
 	buf_init(&f->reply, REPLY_MAX);
 }
 
@@ -435,8 +423,8 @@ fcgi_next(struct fcgi *f)
 	f->has_nul = false;
 	f->keep_conn = false;
 	f->id = 0;
-	if (f->stage != STAGE_BROKEN)
-		f->stage = STAGE_IDLE;
+	if (f->state != STATE_BROKEN)
+		f->state = STATE_IDLE;
 	if (f->text.cap > TEXT_KEEP)
 		buf_free(&f->text);
 	buf_clear(&f->text);
@@ -445,7 +433,7 @@ fcgi_next(struct fcgi *f)
 bool
 fcgi_idle(const struct fcgi *f)
 {
-	return f->stage == STAGE_IDLE && f->header_len == 0;
+	return f->state == STATE_IDLE && f->in.header_len == 0;
 }
 
 size_t

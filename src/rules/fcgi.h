@@ -16,6 +16,31 @@
 #include "buf.h"
 #include "request.h"
 
+/* --- records, for fcgi.c and fcgi_client.c alone ---------------------- */
+
+/* A record that is being read. */
+struct fcgi_record {
+	unsigned char header[8];
+	size_t header_len, content_left, padding_left;
+};
+
+enum fcgi_part {
+	FCGI_PART_NONE,    /* the input is used up */
+	FCGI_PART_HEADER,  /* the header is complete */
+	FCGI_PART_CONTENT, /* n bytes of content */
+	FCGI_PART_END      /* content and padding are complete */
+};
+
+/* Takes the next part of a record off the front of the input. */
+enum fcgi_part fcgi_record_next(struct fcgi_record *r, const unsigned char **p,
+    const unsigned char *end, const unsigned char **content, size_t *n);
+
+unsigned fcgi_record_type(const struct fcgi_record *r);
+uint16_t fcgi_record_id(const struct fcgi_record *r);
+size_t fcgi_record_length(const struct fcgi_record *r);
+
+/* --- the server's side ------------------------------------------------ */
+
 enum fcgi_event {
 	FCGI_EV_MORE,  /* all input is used up */
 	FCGI_EV_HEAD,  /* the parameters are complete */
@@ -43,16 +68,13 @@ struct fcgi {
 	bool closing;
 	/* inner state: fcgi.c */
 	struct buf text; /* raw parameter bytes, then strings */
-	unsigned char header[8];
-	size_t header_len;
-	size_t content_left, padding_left;
+	struct fcgi_record in;
 	struct buf record; /* a small record gathered whole */
-	int stage;
-	int content_goes;   /* the destination of the record's content */
-	unsigned max_conns; /* the value for FCGI_GET_VALUES */
+	int state;
+	int content_goes; /* the destination of the record's content */
 };
 
-void fcgi_init(struct fcgi *f, unsigned max_conns);
+void fcgi_init(struct fcgi *f);
 void fcgi_free(struct fcgi *f);
 
 /*
@@ -84,7 +106,7 @@ size_t fcgi_stdout_header(uint16_t id, size_t n, unsigned char out[8]);
 void
 fcgi_end(uint16_t id, uint32_t app_status, unsigned char out[FCGI_END_SIZE]);
 
-/* --- the client's side ---------------------------------------------------- */
+/* --- the client's side ------------------------------------------------ */
 
 /*
  * The bytes of a request for an application, and events from the bytes of its
@@ -119,9 +141,9 @@ struct fcgi_client {
 	bool refused;    /* the application did not take the request */
 	const char *why; /* static text */
 	/* inner state: fcgi_client.c */
-	unsigned char header[8], end[8];
-	size_t header_len, end_len;
-	size_t content_left, padding_left;
+	struct fcgi_record in;
+	unsigned char end[8];
+	size_t end_len;
 	bool over; /* after END or ERROR, for good */
 };
 

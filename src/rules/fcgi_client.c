@@ -6,8 +6,6 @@
  */
 #include "config.h"
 
-#include <sys/param.h>
-
 #include <assert.h>
 #include <string.h>
 
@@ -129,28 +127,20 @@ no_answer(struct fcgi_client *c, const char *why)
 	return FCGI_CLIENT_ERROR;
 }
 
-static unsigned
-type_of(const struct fcgi_client *c)
-{
-	return c->header[1];
-}
-
 static bool
 is_about_request(const struct fcgi_client *c)
 {
-	return (c->header[2] << 8 | c->header[3]) == ID;
+	return fcgi_record_id(&c->in) == ID;
 }
 
 /* The header is complete. */
 static enum fcgi_client_event
 begin_answer(struct fcgi_client *c)
 {
-	const unsigned type = type_of(c);
+	const unsigned type = fcgi_record_type(&c->in);
 
-	if (c->header[0] != FCGI_VERSION_1)
+	if (c->in.header[0] != FCGI_VERSION_1)
 		return no_answer(c, "not FastCGI 1");
-	c->content_left = (size_t)c->header[4] << 8 | c->header[5];
-	c->padding_left = c->header[6];
 	c->end_len = 0;
 	if (!is_about_request(
 		c)) /* about the connection, or about nothing we asked */
@@ -159,7 +149,7 @@ begin_answer(struct fcgi_client *c)
 		return FCGI_CLIENT_MORE;
 	if (type != FCGI_END_REQUEST)
 		return no_answer(c, "a record that no application sends");
-	if (c->content_left != sizeof(c->end))
+	if (c->in.content_left != sizeof(c->end))
 		return no_answer(c, "FCGI_END_REQUEST of a wrong size");
 	return FCGI_CLIENT_MORE;
 }
@@ -183,7 +173,7 @@ add_content(struct fcgi_client *c, const unsigned char *p, size_t n)
 {
 	if (!is_about_request(c))
 		return FCGI_CLIENT_MORE;
-	if (type_of(c) == FCGI_END_REQUEST) {
+	if (fcgi_record_type(&c->in) == FCGI_END_REQUEST) {
 		memcpy(c->end + c->end_len, p, n);
 		c->end_len += n;
 		return c->end_len == sizeof(c->end) ? end_request(c)
@@ -191,40 +181,27 @@ add_content(struct fcgi_client *c, const unsigned char *p, size_t n)
 	}
 	c->bytes = p;
 	c->len = n;
-	return type_of(c) == FCGI_STDOUT ? FCGI_CLIENT_STDOUT
-					 : FCGI_CLIENT_STDERR;
+	return fcgi_record_type(&c->in) == FCGI_STDOUT ? FCGI_CLIENT_STDOUT
+						       : FCGI_CLIENT_STDERR;
 }
 
 enum fcgi_client_event
 fcgi_client_feed(
     struct fcgi_client *c, const void *data, size_t len, size_t *used)
 {
-	const unsigned char *p = data, *end = p + len;
+	const unsigned char *p = data, *end = p + len, *bytes;
 	enum fcgi_client_event event = FCGI_CLIENT_MORE;
+	enum fcgi_part part;
 	size_t n;
 
 	assert(!c->over);
-	while (event == FCGI_CLIENT_MORE && p < end) {
-		if (c->header_len < sizeof(c->header)) {
-			n = MIN(sizeof(c->header) - c->header_len,
-			    (size_t)(end - p));
-			memcpy(c->header + c->header_len, p, n);
-			c->header_len += n;
-			if (c->header_len == sizeof(c->header))
-				event = begin_answer(c);
-		} else if (c->content_left > 0) {
-			n = MIN(c->content_left, (size_t)(end - p));
-			c->content_left -= n;
-			event = add_content(c, p, n);
-		} else {
-			n = MIN(c->padding_left, (size_t)(end - p));
-			c->padding_left -= n;
-		}
-		p += n;
-		if (c->header_len == sizeof(c->header) &&
-		    c->content_left == 0 && c->padding_left == 0)
-			c->header_len = 0;
-	}
+	do {
+		part = fcgi_record_next(&c->in, &p, end, &bytes, &n);
+		if (part == FCGI_PART_HEADER)
+			event = begin_answer(c);
+		else if (part == FCGI_PART_CONTENT)
+			event = add_content(c, bytes, n);
+	} while (event == FCGI_CLIENT_MORE && part != FCGI_PART_NONE);
 	*used = len - (size_t)(end - p);
 	return event;
 }

@@ -24,12 +24,12 @@
 #include "media.h"
 #include "fingerprint.h"
 
-enum stage {
-	STAGE_BEGIN,
-	STAGE_SEARCH, /* the body is fed to find members that are the key */
-	STAGE_FORM,   /* the body is fed as a form */
-	STAGE_EXACT,  /* the body is fed as bytes */
-	STAGE_DONE
+enum feed {
+	FEED_BEGIN,
+	FEED_SEARCH, /* the body is fed to find members that are the key */
+	FEED_FORM,   /* the body is fed as a form */
+	FEED_EXACT,  /* the body is fed as bytes */
+	FEED_DONE
 };
 
 struct fingerprint {
@@ -37,10 +37,10 @@ struct fingerprint {
 	const struct json *json; /* the body, or NULL */
 	const char *key;
 	struct fingerprint_spec spec;
-	enum stage stage;
+	enum feed state;
 	struct digest md;
 	struct buf type; /* media type of the body */
-	uint64_t fed;    /* bytes, in this stage */
+	uint64_t fed;    /* bytes, in this state */
 
 	struct key_search search;
 	bool searching;
@@ -160,19 +160,14 @@ hash_query(struct fingerprint *fp)
 bool
 fingerprint_needs_json(const struct request *req, const char *fingerprint_spec)
 {
-	struct buf type;
-	bool needs;
+	const char *type = request_param(req, "CONTENT_TYPE");
 
 	if (req->body_len == 0 ||
 	    (strncmp(fingerprint_spec, "1 json\n", 7) != 0 &&
 		strncmp(fingerprint_spec, "2 ", 2) != 0))
 		return false;
-	buf_init(&type, LIMIT_PARAMS);
-	needs = media_type_of(req, &type) != RC_OK ||
-	    media_is_json(type.data) ||
+	return (type != NULL && media_is_json(type)) ||
 	    strstr(fingerprint_spec, "json:") != NULL;
-	buf_free(&type);
-	return needs;
 }
 
 /* The pointers that the fingerprint spec ignores, and those to a key. */
@@ -285,12 +280,12 @@ end_form(struct fingerprint *fp)
 	return RC_OK;
 }
 
-/* --- the stages -------------------------------------------------------- */
+/* --- the states -------------------------------------------------------- */
 
 static enum rc
 begin_exact(struct fingerprint *fp)
 {
-	fp->stage = STAGE_EXACT;
+	fp->state = FEED_EXACT;
 	fp->fed = 0;
 	digest_text(&fp->md, "exact");
 	digest_count(&fp->md, fp->req->body_len);
@@ -322,7 +317,7 @@ begin_body(struct fingerprint *fp)
 {
 	enum form_kind kind = counts_as(fp);
 
-	fp->stage = STAGE_DONE;
+	fp->state = FEED_DONE;
 	if (fp->spec.how == CONF_FINGERPRINT_NONE)
 		return RC_OK;
 	if (fp->spec.how == CONF_FINGERPRINT_VALUE &&
@@ -331,7 +326,7 @@ begin_body(struct fingerprint *fp)
 	if (kind == FORM_NONE)
 		return begin_exact(fp);
 	form_init(&fp->form, kind, request_param(fp->req, "CONTENT_TYPE"));
-	fp->stage = STAGE_FORM;
+	fp->state = FEED_FORM;
 	fp->fields = fp->fed = 0;
 	digest_begin(&fp->form_md);
 	return RC_PENDING;
@@ -369,7 +364,7 @@ begin_search(struct fingerprint *fp)
 		return rc;
 	switch (key_search_needs(&fp->search, true)) {
 	case KEY_NEEDS_FORM:
-		fp->stage = STAGE_SEARCH;
+		fp->state = FEED_SEARCH;
 		fp->fed = 0;
 		return RC_PENDING;
 	case KEY_NEEDS_JSON:
@@ -386,6 +381,7 @@ enum rc
 fingerprint_new(struct fingerprint **out, const struct request *req,
     const struct json *json, const char *fingerprint_spec, const char *key)
 {
+	const char *type = request_param(req, "CONTENT_TYPE");
 	struct fingerprint *fp = calloc(1, sizeof(*fp));
 	enum rc rc;
 
@@ -398,8 +394,8 @@ fingerprint_new(struct fingerprint **out, const struct request *req,
 	buf_init(&fp->type, LIMIT_PARAMS);
 	form_init(&fp->form, FORM_NONE, NULL);
 	rc = fingerprint_spec_read(fingerprint_spec, &fp->spec);
-	if (rc == RC_OK)
-		rc = media_type_of(req, &fp->type);
+	if (rc == RC_OK && type != NULL)
+		rc = media_type(type, strlen(type), &fp->type);
 	digest_begin(&fp->md);
 	return rc;
 }
@@ -426,27 +422,27 @@ fingerprint_next(struct fingerprint *fp)
 	enum rc rc;
 
 	/* The body was read whole. */
-	if (fp->stage != STAGE_BEGIN && fp->stage != STAGE_DONE &&
+	if (fp->state != FEED_BEGIN && fp->state != FEED_DONE &&
 	    fp->fed != fp->req->body_len)
 		return RC_IO;
-	switch (fp->stage) {
-	case STAGE_BEGIN:
+	switch (fp->state) {
+	case FEED_BEGIN:
 		return begin_search(fp);
-	case STAGE_SEARCH:
+	case FEED_SEARCH:
 		rc = key_search_end(&fp->search);
 		note_keys(fp);
 		return rc == RC_OK ? hash_head(fp) : rc;
-	case STAGE_FORM:
+	case FEED_FORM:
 		rc = end_form(fp);
-		fp->stage = STAGE_DONE;
+		fp->state = FEED_DONE;
 		return rc == RC_NOTFOUND ? begin_exact(fp) : rc;
-	case STAGE_EXACT:
-		fp->stage = STAGE_DONE;
+	case FEED_EXACT:
+		fp->state = FEED_DONE;
 		return RC_OK;
-	case STAGE_DONE:
+	case FEED_DONE:
 		return RC_OK;
 	}
-	assert(!"a stage");
+	assert(!"a state");
 	return RC_INVALID;
 }
 
@@ -456,18 +452,18 @@ fingerprint_feed(struct fingerprint *fp, const void *bytes, size_t n)
 	enum rc rc;
 
 	fp->fed += n;
-	switch (fp->stage) {
-	case STAGE_SEARCH:
+	switch (fp->state) {
+	case FEED_SEARCH:
 		return key_search_feed(&fp->search, bytes, n);
-	case STAGE_FORM:
+	case FEED_FORM:
 		form_feed(&fp->form, bytes, n);
 		rc = hash_fields(fp);
 		return rc == RC_NOTFOUND ? RC_OK : rc;
-	case STAGE_EXACT:
+	case FEED_EXACT:
 		digest_bytes(&fp->md, bytes, n);
 		return RC_OK;
-	case STAGE_BEGIN:
-	case STAGE_DONE:
+	case FEED_BEGIN:
+	case FEED_DONE:
 		break;
 	}
 	assert(!"fingerprint_next() has asked for the body");
@@ -477,6 +473,6 @@ fingerprint_feed(struct fingerprint *fp, const void *bytes, size_t n)
 enum rc
 fingerprint_end(struct fingerprint *fp, unsigned char out[FINGERPRINT_LEN])
 {
-	assert(fp->stage == STAGE_DONE);
+	assert(fp->state == FEED_DONE);
 	return digest_end(&fp->md, out);
 }

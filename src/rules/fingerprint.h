@@ -28,7 +28,7 @@ fingerprint_needs_json(const struct request *req, const char *fingerprint_spec);
  *
  *	fingerprint_new(&fp, req, json, fingerprint_spec, key)
  *	while ((rc = fingerprint_next(fp)) == RC_PENDING)
- *		fingerprint_feed(fp, ...) the whole body, in any pieces
+ *		fingerprint_feed(fp, ...) the whole body, in any parts
  *	fingerprint_end(fp, out)		rc was RC_OK
  *	fingerprint_free(fp)			in any case
  *

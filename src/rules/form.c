@@ -19,21 +19,22 @@
 enum form_kind
 form_kind_of(const char *content_type)
 {
-	if (content_type == NULL)
+	const size_t n = content_type != NULL ? strlen(content_type) : 0;
+
+	if (n == 0)
 		return FORM_NONE;
-	if (media_is(content_type, "multipart/form-data"))
+	if (media_is(content_type, n, "multipart/form-data"))
 		return FORM_MULTIPART;
-	return media_is(content_type, "application/x-www-form-urlencoded")
+	return media_is(content_type, n, "application/x-www-form-urlencoded")
 	    ? FORM_URLENCODED
 	    : FORM_NONE;
 }
 
 enum form_event
-form_bad(struct form *f, const char *why)
+form_bad(struct form *f)
 {
 	f->state = STATE_BAD;
 	f->p = f->end; /* the rest is of no use */
-	f->why = why;
 	return FORM_BAD;
 }
 
@@ -57,7 +58,7 @@ form_init(struct form *f, enum form_kind kind, const char *content_type)
 	buf_init(&f->head, LIMIT_FORM_HEAD);
 	switch (kind) {
 	case FORM_NONE:
-		(void)form_bad(f, "The body is no form.");
+		(void)form_bad(f);
 		break;
 	case FORM_URLENCODED:
 		f->state = STATE_START;

@@ -27,7 +27,7 @@ enum form_event {
 	FORM_DATA,      /* bytes of its value: data, len; never empty */
 	FORM_FIELD_END, /* the value is complete */
 	FORM_END,       /* the form is complete */
-	FORM_BAD,       /* it is no form: why; and so at each later call */
+	FORM_BAD,       /* it is no form; and so at each later call */
 	FORM_NO_MEMORY  /* the same */
 };
 
@@ -44,7 +44,6 @@ struct form {
 	struct buf type;      /* multipart: the part's media type */
 	const char *data;
 	size_t len;
-	const char *why; /* a sentence, static storage */
 
 	/* private */
 	enum form_kind kind;
@@ -101,8 +100,8 @@ enum form_state {
 	STATE_EPILOGUE
 };
 
-/* Each sets the state, and returns the event.  why: static storage. */
-enum form_event form_bad(struct form *f, const char *why);
+/* Each sets the state, and returns the event. */
+enum form_event form_bad(struct form *f);
 enum form_event form_no_memory(struct form *f);
 
 /* Forgets the last field. */

@@ -21,9 +21,6 @@ _Static_assert(
     sizeof(((struct form *)NULL)->delimiter) == 4 + LIMIT_FORM_BOUNDARY + 1,
     "room for a boundary");
 
-static const char no_boundary[] =
-    "The multipart body has no usable boundary in its Content-Type.";
-
 void
 form_multipart_init(struct form *f, const char *content_type)
 {
@@ -37,7 +34,7 @@ form_multipart_init(struct form *f, const char *content_type)
 		f->state = STATE_NO_MEMORY;
 	} else if (rc != RC_OK || boundary.len == 0 ||
 	    strpbrk(boundary.data, "\r\n") != NULL) {
-		(void)form_bad(f, no_boundary);
+		(void)form_bad(f);
 	} else {
 		memcpy(f->delimiter, "\r\n--", 4);
 		memcpy(f->delimiter + 4, boundary.data, boundary.len);
@@ -93,29 +90,18 @@ read_file_name(struct form *f, const char *value, size_t len)
 static enum form_event
 read_disposition(struct form *f, const char *value, size_t len)
 {
-	struct buf type;
 	enum rc rc;
-	bool good;
 
-	buf_init(&type, LIMIT_FORM_HEAD);
-	rc = media_type(value, len, &type);
-	good = strcmp(type.data, "form-data") == 0;
-	buf_free(&type);
-	if (rc == RC_OK && !good)
-		return form_bad(
-		    f, "A part of the multipart body is not form-data.");
-	if (rc == RC_OK)
-		rc = media_parameter(value, len, "name", &f->name);
-	if (rc == RC_OK)
-		f->is_named = true;
+	if (!media_is(value, len, "form-data"))
+		return form_bad(f);
+	rc = media_parameter(value, len, "name", &f->name);
+	f->is_named = rc == RC_OK;
 	if (rc == RC_OK || rc == RC_NOTFOUND)
 		rc = read_file_name(f, value, len);
 	if (rc == RC_NOMEM)
 		return form_no_memory(f);
 	if (rc == RC_INVALID || rc == RC_LIMIT)
-		return form_bad(f,
-		    "A part of the multipart body has a Content-Disposition "
-		    "that cannot be read.");
+		return form_bad(f);
 	return FORM_FIELD;
 }
 
@@ -153,9 +139,7 @@ multipart_read_head(struct form *f)
 			break;
 		if (is_field(line, len, "Content-Disposition", &value, &n)) {
 			if (disposed)
-				return form_bad(f,
-				    "A part of the multipart body has two "
-				    "Content-Disposition fields.");
+				return form_bad(f);
 			disposed = true;
 			event = read_disposition(f, value, n);
 			if (event != FORM_FIELD)
@@ -168,8 +152,7 @@ multipart_read_head(struct form *f)
 		}
 	}
 	if (!disposed)
-		return form_bad(f,
-		    "A part of the multipart body has no Content-Disposition.");
+		return form_bad(f);
 	/* RFC 7578, section 4.4: the default. */
 	if (!typed && buf_adds(&f->type, "text/plain") != RC_OK)
 		return form_no_memory(f);
@@ -192,17 +175,12 @@ multipart_take_head(struct form *f)
 		c = *f->p++;
 		if (c == '\n' &&
 		    (head->len == 0 || head->data[head->len - 1] != '\r'))
-			return form_bad(
-			    f, "A line of the multipart body ends without CR.");
+			return form_bad(f);
 		if (c != '\n' && head->len > 0 &&
 		    head->data[head->len - 1] == '\r')
-			return form_bad(f,
-			    "A part of the multipart body has a CR in its "
-			    "head.");
+			return form_bad(f);
 		if ((rc = buf_addc(head, c)) == RC_LIMIT)
-			return form_bad(f,
-			    "A part of the multipart body has too long a "
-			    "head.");
+			return form_bad(f);
 		if (rc != RC_OK)
 			return form_no_memory(f);
 		if (c != '\n')
@@ -294,9 +272,7 @@ next_part(struct form *f)
 	default:
 		assert(!"a state between two parts");
 	}
-	return form_bad(f,
-	    "A line of the multipart body only begins as its "
-	    "boundary.");
+	return form_bad(f);
 }
 
 enum form_event
@@ -332,9 +308,7 @@ form_multipart_next(struct form *f)
 	if (event != FORM_NEED || !f->finished)
 		return event;
 	if (f->state != STATE_EPILOGUE)
-		return form_bad(f,
-		    "The multipart body ends before its last "
-		    "boundary.");
+		return form_bad(f);
 	f->state = STATE_END;
 	return FORM_END;
 }

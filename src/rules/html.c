@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -13,75 +12,45 @@
 
 #include "html.h"
 
-/* The reference for a character; NULL: it needs none. */
-static const char *
-reference(char c)
+/* keep: controls that stay as they are. */
+static enum rc
+add_bytes(struct buf *out, const char *s, size_t n, const char *keep)
 {
-	switch (c) {
-	case '&':
-		return "&amp;";
-	case '<':
-		return "&lt;";
-	case '>':
-		return "&gt;";
-	case '"':
-		return "&quot;";
-	case '\'':
-		return "&#39;";
-	default:
-		return NULL;
-	}
-}
+	static const char special[] = "&<>\"'";
+	static const char *const references[] = { "&amp;", "&lt;", "&gt;",
+		"&quot;", "&#39;" };
+	enum rc rc = RC_OK;
+	const char *at;
+	uint32_t code;
+	size_t one;
 
-/* Appends the character at s, and returns its length; keep: controls that stay
- * as they are. */
-static size_t
-add_character(struct buf *out, const char *s, const char *keep, enum rc *rc)
-{
-	const char *as = reference(*s);
-	size_t n = 1;
-
-	if (as != NULL)
-		*rc = buf_adds(out, as);
-	else if ((*s >= ' ' && *s < 0x7f) ||
-	    (*s != '\0' && strchr(keep, *s) != NULL))
-		*rc = buf_addc(out, *s);
-	else if ((n = utf8_length(s)) != 0)
-		*rc = buf_add(out, s, n);
-	else {
-		*rc = buf_addf(out, "\\x%02x", (unsigned char)*s);
-		n = 1;
+	for (; rc == RC_OK && n > 0; s += one, n -= one) {
+		one = 1;
+		if (*s != '\0' && (at = strchr(special, *s)) != NULL)
+			rc = buf_adds(out, references[at - special]);
+		else if ((*s >= ' ' && *s < 0x7f) ||
+		    (*s != '\0' && strchr(keep, *s) != NULL))
+			rc = buf_addc(out, *s);
+		else if ((one = utf8_read(s, n, &code)) > 1 && code >= 0xa0)
+			rc = buf_add(out, s, one);
+		else {
+			rc = buf_addf(out, "\\x%02x", (unsigned char)*s);
+			one = 1;
+		}
 	}
-	return n;
+	return rc;
 }
 
 enum rc
 html_value(struct buf *out, const char *s)
 {
-	enum rc rc = RC_OK;
-
-	while (rc == RC_OK && *s != '\0')
-		s += add_character(out, s, "", &rc);
-	return rc;
+	return add_bytes(out, s, strlen(s), "");
 }
 
 enum rc
 html_lines(struct buf *out, const void *bytes, size_t n)
 {
-	enum rc rc = RC_OK;
-	char *copy;
-	size_t at;
-
-	/* A NUL at the end keeps a cut character from being read beyond it. */
-	if ((copy = malloc(n + 1)) == NULL)
-		return RC_NOMEM;
-	if (n > 0)
-		memcpy(copy, bytes, n);
-	copy[n] = '\0';
-	for (at = 0; rc == RC_OK && at < n;)
-		at += add_character(out, copy + at, "\n\t", &rc);
-	free(copy);
-	return rc;
+	return add_bytes(out, bytes, n, "\n\t");
 }
 
 enum rc

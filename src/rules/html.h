@@ -41,7 +41,7 @@ struct html {
 };
 
 enum html_kind {
-	HTML_NOTHING, /* the last piece */
+	HTML_NOTHING, /* the end */
 	HTML_TEXT,    /* html_value() */
 	HTML_QUERY,   /* html_query() */
 	HTML_LINES,   /* html_lines() */

@@ -9,7 +9,7 @@
  *
  * Invariants:
  *  1. The text that was written is never longer than the input that was read.
- *  2. Time is O(n) for n bytes.
+ *  2. Time is O(n log n) for n bytes.
  *
  * This file does not know the meaning of the values.  It also writes objects as
  * text, for logs and lines of output.
@@ -37,27 +37,15 @@ struct parser {
 	bool duplicate; /* two members have one name */
 };
 
-/* n members, linked by next from the first to the last, whose next says
- * nothing. */
-struct members {
-	uint32_t first, last, n;
-};
-
 /* --- members in order ----------------------------------------------------- */
 
 /*
- * Many members are dealt out, by one byte of their names after the other, into
- * piles whose names begin alike.  Each byte is looked at once, so the steps
- * grow with the length of the names alone.  The largest pile is dealt out by
- * the same loop, and the others, which have at most half of the members, by
- * recursion.  Few members are merged.  qsort(3) promises no bound on its steps,
- * and the members come from strangers.
+ * The members are merged.  qsort(3) promises no bound on its steps, and the
+ * members come from strangers.  A comparison is no longer than the name that
+ * moves on by it, so each of the log n passes takes O(bytes of all names).
  */
 
-/* So many members cost more to deal out than to merge. */
-#define FEW 64
-
-/* The end of a list that is merged. */
+/* The end of a list. */
 #define NONE UINT32_MAX
 
 /* Merges two sorted lists.  Two members of one name are compared in one of the
@@ -84,7 +72,7 @@ merge(struct parser *ps, uint32_t a, uint32_t b)
 
 /* Takes n members off the list, and returns them as a sorted list. */
 static uint32_t
-sort_few(struct parser *ps, uint32_t *list, uint32_t n)
+sort(struct parser *ps, uint32_t *list, uint32_t n)
 {
 	uint32_t a, b;
 
@@ -94,112 +82,22 @@ sort_few(struct parser *ps, uint32_t *list, uint32_t n)
 		ps->member[a].next = NONE;
 		return a;
 	}
-	a = sort_few(ps, list, n / 2);
-	b = sort_few(ps, list, n - n / 2);
+	a = sort(ps, list, n / 2);
+	b = sort(ps, list, n - n / 2);
 	return merge(ps, a, b);
 }
 
-static void
-chain(struct parser *ps, struct members *to, struct members more)
-{
-	if (to->n == 0) {
-		*to = more;
-	} else if (more.n > 0) {
-		ps->member[to->last].next = more.first;
-		to->last = more.last;
-		to->n += more.n;
-	}
-}
-
-/* Makes a pile of the members that have the same byte there. */
-static void
-deal(struct parser *ps, const struct members *list, size_t at,
-    struct members pile[JSON_TEXT_RANKS])
-{
-	uint32_t m = list->first, next, i;
-	const char *p;
-
-	memset(pile, 0, JSON_TEXT_RANKS * sizeof(*pile));
-	for (i = 0; i < list->n; i++, m = next) {
-		next = ps->member[m].next;
-		p = ps->text + ps->member[m].name + at;
-		chain(
-		    ps, &pile[json_text_rank(&p)], (struct members){ m, m, 1 });
-	}
-	ps->duplicate = ps->duplicate || pile[0].n > 1;
-}
-
-/* Where the next byte of their names is, of members that have the same byte at
- * that place. */
-static size_t
-behind(const struct parser *ps, const struct members *list, size_t at)
-{
-	const char *name = ps->text + ps->member[list->first].name;
-	const char *p = name + at;
-
-	(void)json_text_rank(&p);
-	return (size_t)(p - name);
-}
-
-/* Sorts members whose names are the same up to that place. */
-static void
-sort(struct parser *ps, struct members *list, size_t at)
-{
-	struct members pile[JSON_TEXT_RANKS], before = { 0, 0, 0 };
-	struct members after = before, more;
-	uint32_t m;
-	int i, most;
-
-	while (list->n > FEW) {
-		deal(ps, list, at, pile);
-		if (ps->duplicate)
-			return;
-		for (i = most = 0; i < JSON_TEXT_RANKS; i++)
-			if (pile[i].n > pile[most].n)
-				most = i;
-		more = (struct members){ 0, 0, 0 };
-		for (i = 0; i < JSON_TEXT_RANKS; i++) {
-			if (i == most || pile[i].n == 0)
-				continue;
-			sort(ps, &pile[i], behind(ps, &pile[i], at));
-			chain(ps, i < most ? &before : &more, pile[i]);
-		}
-		chain(ps, &more, after);
-		after = more;
-		*list = pile[most];
-		at = behind(ps, list, at);
-	}
-	m = list->first;
-	list->first = sort_few(ps, &m, list->n);
-	for (m = list->first; m != NONE; m = ps->member[m].next)
-		list->last = m;
-	chain(ps, &before, *list);
-	chain(ps, &before, after);
-	*list = before;
-}
-
+/* Makes a ring of a list of n members, in the order of their names.  False: two
+ * have one name. */
 static bool
-is_sorted(const struct parser *ps, const struct members *list)
+finish_members(struct parser *ps, uint32_t first, uint32_t n)
 {
-	uint32_t m, next;
+	uint32_t last;
 
-	for (m = list->first; m != list->last; m = next) {
-		next = ps->member[m].next;
-		if (json_text_order(ps->text + ps->member[m].name,
-			ps->text + ps->member[next].name) >= 0)
-			return false;
-	}
-	return true;
-}
-
-/* Makes a ring of the members, in the order of their names.  False: two have
- * one name. */
-static bool
-finish_members(struct parser *ps, struct members *list)
-{
-	if (!is_sorted(ps, list))
-		sort(ps, list, 1); /* behind the quote */
-	ps->member[list->last].next = list->first | JSON_LAST;
+	first = sort(ps, &first, n);
+	for (last = first; ps->member[last].next != NONE;)
+		last = ps->member[last].next;
+	ps->member[last].next = first | JSON_LAST;
 	return !ps->duplicate;
 }
 
@@ -233,8 +131,8 @@ json_take(struct parser *ps, char c)
 static bool
 parse_object(struct parser *ps, int depth)
 {
-	struct members list = { 0, 0, 0 };
-	uint32_t m;
+	const uint32_t first = ps->n;
+	uint32_t m, n = 0, *link = NULL;
 
 	if (json_take(ps, '}'))
 		return true;
@@ -243,17 +141,17 @@ parse_object(struct parser *ps, int depth)
 			return false;
 		assert(ps->n < ps->cap);
 		m = ps->n++;
+		n++;
+		if (link != NULL)
+			*link = m;
+		link = &ps->member[m].next;
+		*link = NONE;
 		ps->member[m].name = (uint32_t)(ps->t.out - ps->text);
-		if (list.n++ == 0)
-			list.first = m;
-		else
-			ps->member[list.last].next = m;
-		list.last = m;
 		if (!json_text_string(&ps->t) || !json_take(ps, ':') ||
 		    !parse_value(ps, depth))
 			return false;
 	} while (json_take(ps, ','));
-	return json_take(ps, '}') && finish_members(ps, &list);
+	return json_take(ps, '}') && finish_members(ps, first, n);
 }
 
 static bool

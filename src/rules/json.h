@@ -8,8 +8,8 @@
  * makes the output longer than the input.
  *
  * A text is read once; its key and its canonical bytes come from what was
- * read.  For n bytes both take O(n) steps, whatever the depth and the order of
- * the members.
+ * read.  For n bytes both take O(n log n) steps, whatever the depth and the
+ * order of the members.
  */
 #ifndef JSON_H
 #define JSON_H

@@ -171,8 +171,10 @@ json_text_byte(const char **p)
 	return ((*p)[-2] - '0') * 16 + (c <= '9' ? c - '0' : c - 'a' + 10);
 }
 
-int
-json_text_rank(const char **p)
+/* The rank of the next byte in the order of UTF-16 code units; 0: the string
+ * ends there. */
+static int
+rank(const char **p)
 {
 	const int c = json_text_byte(p);
 
@@ -197,8 +199,8 @@ json_text_order(const char *a, const char *b)
 		b++;
 	}
 	do {
-		x = json_text_rank(&a);
-		y = json_text_rank(&b);
+		x = rank(&a);
+		y = rank(&b);
 	} while (x == y && x != 0);
 	return x - y;
 }

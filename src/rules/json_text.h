@@ -70,12 +70,8 @@ const char *json_text_end(const char *p);
  * string ends there. */
 int json_text_byte(const char **p);
 
-/* The same as its rank in the order of RFC 8785, section 3.2.3 (UTF-16 code
- * units), below JSON_TEXT_RANKS; 0: the string ends there. */
-#define JSON_TEXT_RANKS 0xf6
-int json_text_rank(const char **p);
-
-/* Compares two canonical strings in that order: < 0, 0 or > 0.  Both point to
+/* Compares two canonical strings in the order of RFC 8785, section 3.2.3
+ * (UTF-16 code units): < 0, 0 or > 0.  Both point to
  * the opening quote. */
 int json_text_order(const char *a, const char *b);
 

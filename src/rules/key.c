@@ -1,10 +1,10 @@
 /*
- * Idempotency-Key field value -> key, or the error in it.
+ * Idempotency-Key field value -> key, or the error in it; the value of one
+ * source of a key.
  *
- * The String and its parameters are parsed by the algorithms of RFC 9651,
- * section 4.2, which fail on the first character that does not fit: a field
- * that two programs could read differently must not become a key.  This file
- * does not know where the value came from.
+ * The String and the names of its parameters are parsed by the algorithms of
+ * RFC 9651, section 4.2, which fail on the first character that does not fit: a
+ * field that two programs could read differently must not become a key.
  */
 #include "config.h"
 
@@ -19,8 +19,6 @@
 
 #define DIGIT   CONF_DIGITS
 #define LCALPHA CONF_LOWER
-#define ALPHA   CONF_LETTERS
-#define LCHEX   DIGIT "abcdef"
 
 /* The rest of the input. */
 struct input {
@@ -59,7 +57,8 @@ take_all(struct input *in, const char *set)
 	return (size_t)(in->p - start);
 }
 
-void
+/* Counts every character, and stores those that fit. */
+static void
 key_add(struct key *key, char c)
 {
 	if (key->len < LIMIT_KEY)
@@ -92,107 +91,25 @@ parse_string(struct input *in, struct key *out)
 	return false;
 }
 
-/* Section 4.2.4; *integer: it is an Integer, not a Decimal. */
+/*
+ * Takes the value of a parameter (section 4.2.3.1).  It is ignored, so only its
+ * end is found: that of a String, of a Display String, or of an item of another
+ * type, all of which have these characters alone.
+ */
 static bool
-parse_number(struct input *in, bool *integer)
+skip_item(struct input *in)
 {
-	size_t n;
+	int c;
 
-	key_take(in, '-');
-	n = take_all(in, DIGIT);
-	*integer = !key_take(in, '.');
-	if (*integer)
-		return n >= 1 && n <= 15;
-	if (n < 1 || n > 12)
-		return false;
-	n = take_all(in, DIGIT);
-	return n >= 1 && n <= 3;
-}
-
-/* Section 4.2.7.  Padding may be missing, but must not be wrong. */
-static bool
-parse_bytes(struct input *in)
-{
-	size_t n, pad;
-
-	if (!key_take(in, ':'))
-		return false;
-	n = take_all(in, ALPHA DIGIT "+/");
-	pad = take_all(in, "=");
-	if (n % 4 == 1 || (pad > 0 && (n + pad) % 4 != 0) || pad > 2)
-		return false;
-	return key_take(in, ':');
-}
-
-static int
-key_hex_value(int c)
-{
-	const char *p = key_is_one_of(c, LCHEX) ? strchr(LCHEX, c) : NULL;
-
-	return p != NULL ? (int)(p - LCHEX) : -1;
-}
-
-/* Section 4.2.10: a Display String. */
-static bool
-parse_display(struct input *in)
-{
-	unsigned char text[4]; /* the begin of a character */
-	int c, high, low;
-	uint32_t code;
-	size_t n = 0;
-
-	if (!key_take(in, '%') || !key_take(in, '"'))
-		return false;
-	while (in->p < in->end) {
-		c = (unsigned char)*in->p++;
-		if (c == '"')
-			return n == 0;
-		if (c < 0x20 || c > 0x7e)
-			return false;
-		if (c == '%') {
-			if (in->end - in->p < 2)
-				return false;
-			high = key_hex_value((unsigned char)*in->p++);
-			low = key_hex_value((unsigned char)*in->p++);
-			if (high < 0 || low < 0)
-				return false;
-			c = high << 4 | low;
-		}
-		if (n == sizeof(text))
-			return false;
-		text[n++] = (unsigned char)c;
-		if (utf8_read(text, n, &code) == n)
-			n = 0;
-	}
-	return false;
-}
-
-/* Section 4.2.3.1. */
-static bool
-parse_bare_item(struct input *in)
-{
-	bool integer;
-	int c = key_peek(in);
-
-	if (c == '-' || key_is_one_of(c, DIGIT))
-		return parse_number(in, &integer);
-	if (c == '"')
+	if (key_peek(in) == '"')
 		return parse_string(in, NULL);
-	if (c == '*' || key_is_one_of(c, ALPHA))
-		return take_all(in, CONF_TOKEN ":/") > 0;
-	if (c == ':')
-		return parse_bytes(in);
-	if (c == '?') {
-		key_take(in, '?');
-		return key_take(in, '0') || key_take(in, '1');
-	}
-	if (c == '@') {
-		key_take(in, '@');
-		return parse_number(in, &integer) && integer;
-	}
-	if (c == '%')
-		return parse_display(in);
-	return false;
+	if (!key_take(in, '%'))
+		return take_all(in, CONF_TOKEN ":/?@=") > 0;
+	if (!key_take(in, '"'))
+		return false;
+	while ((c = key_peek(in)) >= 0x20 && c < 0x7f && c != '"')
+		in->p++;
+	return key_take(in, '"');
 }
 
 /* Section 4.2.3.2. */
@@ -204,7 +121,7 @@ parse_parameters(struct input *in)
 		if (take_all(in, LCALPHA "*") == 0)
 			return false;
 		take_all(in, LCALPHA DIGIT "_-.*");
-		if (key_take(in, '=') && !parse_bare_item(in))
+		if (key_take(in, '=') && !skip_item(in))
 			return false;
 	}
 	return true;
@@ -293,6 +210,16 @@ key_check_length(const struct conf_route *route, size_t len)
 	return KEY_OK;
 }
 
+const char *
+key_verdict_text(enum key_verdict verdict)
+{
+	static const char *const texts[] = { KEY_VERDICTS(WORDS_WORD) };
+
+	return texts[verdict];
+}
+
+/* --- the value of one source ------------------------------------------ */
+
 enum key_verdict
 key_check_text(const char *s, size_t len)
 {
@@ -310,10 +237,119 @@ key_check_text(const char *s, size_t len)
 	return KEY_OK;
 }
 
-const char *
-key_verdict_text(enum key_verdict verdict)
+enum rc
+key_value_refuse(struct key_value *v, enum key_verdict verdict)
 {
-	static const char *const texts[] = { KEY_VERDICTS(WORDS_WORD) };
+	v->verdict = verdict;
+	buf_free(&v->text);
+	return RC_OK;
+}
 
-	return texts[verdict];
+enum rc
+key_value_take(struct key_value *v, const char *text, size_t len)
+{
+	enum key_verdict verdict;
+	enum rc rc;
+
+	if (v->verdict != KEY_ABSENT)
+		return key_value_refuse(v, KEY_TWICE);
+	if (len > LIMIT_KEY)
+		return key_value_refuse(v, KEY_TOO_LONG);
+	if ((verdict = key_check_text(text, len)) != KEY_OK)
+		return key_value_refuse(v, verdict);
+	if ((rc = buf_add(&v->text, text, len)) == RC_OK)
+		v->verdict = KEY_OK;
+	return rc;
+}
+
+enum rc
+key_value_header(
+    struct key_value *v, enum conf_key_syntax syntax, const struct request *rq)
+{
+	const char *variable = v->source->variable;
+	const size_t n = request_count(rq, variable);
+	enum key_verdict verdict;
+	struct key key;
+
+	if (n != 1)
+		return n == 0 ? RC_OK : key_value_refuse(v, KEY_LIST);
+	verdict = key_read(request_param(rq, variable), syntax, &key);
+	return verdict == KEY_OK ? key_value_take(v, key.text, key.len)
+				 : key_value_refuse(v, verdict);
+}
+
+enum rc
+key_value_cookie(struct key_value *v, const struct request *rq)
+{
+	const char *text = NULL;
+	size_t len = 0, n = request_cookie(rq, v->source->name, &text, &len);
+
+	if (n != 1)
+		return n == 0 ? RC_OK : key_value_refuse(v, KEY_TWICE);
+	return key_value_take(v, text, len);
+}
+
+enum rc
+key_value_member(struct key_value *v, const struct json *json)
+{
+	struct buf text;
+	enum rc rc;
+
+	buf_init(&text, LIMIT_KEY);
+	rc = json_find(json, v->source->name, &text);
+	if (rc == RC_OK)
+		rc = key_value_take(v, text.data, text.len);
+	else if (rc == RC_INVALID || rc == RC_LIMIT)
+		key_value_refuse(
+		    v, rc == RC_LIMIT ? KEY_TOO_LONG : KEY_NOT_A_KEY);
+	buf_free(&text);
+	return rc == RC_NOMEM ? rc : RC_OK;
+}
+
+/* Adds a part of a pair: no part has a '+' of its own. */
+static void
+add_part(struct key *out, const struct buf *text)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	size_t i;
+	char c;
+
+	for (i = 0; i < text->len; i++) {
+		c = text->data[i];
+		if (c == '%' || c == '+') {
+			key_add(out, '%');
+			key_add(out, hex[c >> 4]);
+			key_add(out, hex[c & 15]);
+		} else {
+			key_add(out, c);
+		}
+	}
+}
+
+enum key_verdict
+key_value_make(const struct key_value *v, unsigned n, struct key *out,
+    const struct conf_source **source)
+{
+	unsigned j;
+
+	out->len = 0;
+	*source = n == 1 ? v->source : NULL;
+	for (j = 0; j < n; j++)
+		if (v[j].verdict == KEY_ABSENT)
+			return KEY_ABSENT;
+	for (j = 0; j < n; j++) {
+		*source = v[j].source;
+		if (v[j].verdict != KEY_OK)
+			return v[j].verdict;
+	}
+	if (n == 1) {
+		memcpy(out->text, v->text.data, v->text.len);
+		out->len = v->text.len;
+	} else {
+		*source = NULL;
+		add_part(out, &v[0].text);
+		key_add(out, '+');
+		add_part(out, &v[1].text);
+	}
+	return out->len > LIMIT_KEY ? KEY_TOO_LONG : KEY_OK;
 }

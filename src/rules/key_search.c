@@ -26,17 +26,6 @@ is_wanted(const struct key_value *v, enum conf_source_kind kind,
 	return v->source->kind == kind && form_has_name(form, v->source->name);
 }
 
-static bool
-any_is_wanted(const struct key_search *s, enum conf_source_kind kind)
-{
-	size_t i;
-
-	for (i = 0; i < s->n; i++)
-		if (is_wanted(&s->value[i], kind, &s->form))
-			return true;
-	return false;
-}
-
 /* Whether a key from there must be one that was given: the form field or query
  * parameter once_key. */
 static bool
@@ -100,7 +89,7 @@ read_fields(
 			s->too_long = false;
 			break;
 		case FORM_DATA:
-			if (!s->too_long && any_is_wanted(s, kind))
+			if (!s->too_long)
 				rc = buf_add(
 				    &s->field, s->form.data, s->form.len);
 			if (rc == RC_LIMIT) {
@@ -146,21 +135,13 @@ static bool
 may_be_json(const struct request *rq)
 {
 	const char *type = request_param(rq, "CONTENT_TYPE");
-	struct buf media;
-	bool json;
 
 	if (rq->body_len == 0 || form_kind_of(type) != FORM_NONE)
 		return false;
 	if (type == NULL || *type == '\0')
 		return true;
 	type += strspn(type, " \t");
-	if (strncasecmp(type, "text/", 5) == 0)
-		return true;
-	buf_init(&media, LIMIT_PARAMS);
-	/* Where memory is short, the JSON parser says so. */
-	json = media_type_of(rq, &media) != RC_OK || media_is_json(media.data);
-	buf_free(&media);
-	return json;
+	return strncasecmp(type, "text/", 5) == 0 || media_is_json(type);
 }
 
 bool

@@ -4,7 +4,7 @@
  * The head is searched by key_search_init().  The body is searched only where
  * key_search_needs() says so:
  *
- *	KEY_NEEDS_FORM	key_search_feed() gets the whole body in pieces, then
+ *	KEY_NEEDS_FORM	key_search_feed() gets the whole body in parts, then
  *			key_search_end() is called
  *	KEY_NEEDS_JSON	key_search_json() gets the body as JSON
  *
@@ -22,8 +22,6 @@
 #include "request.h"
 
 enum key_needs { KEY_NEEDS_NOTHING, KEY_NEEDS_FORM, KEY_NEEDS_JSON };
-
-struct key_value;
 
 struct key_search {
 	/* private */
@@ -81,38 +79,5 @@ key_search_suits(const struct conf_source *source, const struct request *rq);
 
 /* What a source is called: "form field", "header field", ... */
 const char *key_search_kind(enum conf_source_kind kind);
-
-/* --- for key_search.c and key_value.c alone ------------------------------- */
-
-/*
- * The value of one source of a key.
- *
- * A source that is there twice is wrong, whichever of the two the program would
- * take.  Each function that reads returns RC_OK or RC_NOMEM.
- */
-struct key_value {
-	const struct conf_source *source;
-	enum key_verdict verdict; /* KEY_ABSENT: it is not there */
-	struct buf text;          /* KEY_OK */
-};
-
-/* Takes a text as the value. */
-enum rc key_value_take(struct key_value *v, const char *text, size_t len);
-
-/* Notes what is wrong with the value; RC_OK. */
-enum rc key_value_refuse(struct key_value *v, enum key_verdict verdict);
-
-enum rc key_value_header(
-    struct key_value *v, enum conf_key_syntax syntax, const struct request *rq);
-enum rc key_value_cookie(struct key_value *v, const struct request *rq);
-
-enum rc key_value_member(struct key_value *v, const struct json *json);
-
-/*
- * Makes a key of n values, those of one alternative.  *source: where the key
- * is, or what is wrong; NULL: the whole key.
- */
-enum key_verdict key_value_make(const struct key_value *v, unsigned n,
-    struct key *out, const struct conf_source **source);
 
 #endif

@@ -10,55 +10,54 @@
 
 #include "media.h"
 
-enum rc
-media_type(const char *value, size_t len, struct buf *out)
+/* The media type within a field's value: without parameters and outer
+ * blanks. */
+static const char *
+span(const char *value, size_t len, size_t *n)
 {
-	const char *end;
-	enum rc rc = RC_OK;
+	const char *end = memchr(value, ';', len);
 
-	if (value == NULL)
-		return RC_OK;
-	if ((end = memchr(value, ';', len)) == NULL)
+	if (end == NULL)
 		end = value + len;
 	while (value < end && ascii_is_blank(*value))
 		value++;
 	while (value < end && ascii_is_blank(end[-1]))
 		end--;
-	for (; value < end && rc == RC_OK; value++)
-		rc = buf_addc(out, ascii_lower(*value));
-	return rc;
+	*n = (size_t)(end - value);
+	return value;
 }
 
 enum rc
-media_type_of(const struct request *req, struct buf *out)
+media_type(const char *value, size_t len, struct buf *out)
 {
-	const char *value = request_param(req, "CONTENT_TYPE");
+	enum rc rc = RC_OK;
+	size_t n;
 
-	return media_type(value, value != NULL ? strlen(value) : 0, out);
+	for (value = span(value, len, &n); n > 0 && rc == RC_OK; n--)
+		rc = buf_addc(out, ascii_lower(*value++));
+	return rc;
 }
 
 bool
-media_is(const char *value, const char *type)
+media_is(const char *value, size_t len, const char *type)
 {
-	const size_t n = strlen(type);
+	size_t n;
 
-	while (ascii_is_blank(*value))
-		value++;
-	if (strncasecmp(value, type, n) != 0)
-		return false;
-	for (value += n; ascii_is_blank(*value);)
-		value++;
-	return *value == '\0' || *value == ';';
+	value = span(value, len, &n);
+	return n == strlen(type) && strncasecmp(value, type, n) == 0;
 }
 
 bool
-media_is_json(const char *type)
+media_is_json(const char *value)
 {
 	static const char suffix[] = "+json"; /* RFC 6839, section 3.1 */
-	size_t n = sizeof(suffix) - 1, len = strlen(type);
+	const size_t tail = sizeof(suffix) - 1;
+	size_t n;
 
-	return strcmp(type, "application/json") == 0 ||
-	    (len > n && strcmp(type + len - n, suffix) == 0);
+	if (media_is(value, strlen(value), "application/json"))
+		return true;
+	value = span(value, strlen(value), &n);
+	return n > tail && strncasecmp(value + n - tail, suffix, tail) == 0;
 }
 
 /*

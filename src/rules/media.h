@@ -8,20 +8,16 @@
 #include <stddef.h>
 
 #include "buf.h"
-#include "request.h"
 
 /* Appends the media type of a field's value: in lower case, without parameters
- * and outer blanks.  value may be NULL. */
+ * and outer blanks. */
 enum rc media_type(const char *value, size_t len, struct buf *out);
 
-/* The same of a request's body. */
-enum rc media_type_of(const struct request *req, struct buf *out);
-
-/* Whether the media type of a field's value is type, in lower case. */
-bool media_is(const char *value, const char *type);
+/* Whether that is the media type of a field's value. */
+bool media_is(const char *value, size_t len, const char *type);
 
 /* Whether it is application/json or ends with "+json" (RFC 6839). */
-bool media_is_json(const char *type);
+bool media_is_json(const char *value);
 
 /*
  * Finds a parameter of a field's value, a token or a quoted string, and appends

@@ -141,34 +141,26 @@ judge_exit(const struct outcome_facts *f, const struct conf_route *rt)
 struct outcome
 outcome_judge(const struct outcome_facts *f, const struct conf_route *rt)
 {
-	switch (f->run.end) {
-	case RUN_NOT_STARTED:
+	static const char *const losses[] = {
+		[RUN_SIGNALED] = "handler was killed by a signal",
+		[RUN_CUT] = "handler did not end its response",
+		[RUN_TIMEOUT] = "handler ran into its timeout",
+		[RUN_OUTPUT_LIMIT] = "handler wrote more than max_output",
+		[RUN_DRAINED] = "handler did not end within drain_timeout",
+		/* The captured output is not the whole output. */
+		[RUN_CAPTURE_FAILED] = "handler's output could not be kept",
+	};
+
+	if (outcome_is_lost(&f->run))
+		return lost(f, rt,
+		    f->run.end == RUN_TIMEOUT ? PROBLEM_HANDLER_TIMEOUT
+					      : PROBLEM_HANDLER_FAILED,
+		    losses[f->run.end]);
+	if (f->run.end == RUN_NOT_STARTED)
 		return nothing(f,
 		    problem(RECORD_FAILED_RETRYABLE,
 			PROBLEM_HANDLER_NOT_STARTED,
 			"handler could not be started"));
-	case RUN_TIMEOUT:
-		return lost(f, rt, PROBLEM_HANDLER_TIMEOUT,
-		    "handler ran into its timeout");
-	case RUN_SIGNALED:
-		return lost(f, rt, PROBLEM_HANDLER_FAILED,
-		    "handler was killed by a signal");
-	case RUN_CUT:
-		return lost(f, rt, PROBLEM_HANDLER_FAILED,
-		    "handler did not end its response");
-	case RUN_OUTPUT_LIMIT:
-		return lost(f, rt, PROBLEM_HANDLER_FAILED,
-		    "handler wrote more than max_output");
-	case RUN_DRAINED:
-		return lost(f, rt, PROBLEM_HANDLER_FAILED,
-		    "handler did not end within drain_timeout");
-	case RUN_CAPTURE_FAILED:
-		/* The captured output is not the whole output. */
-		return lost(f, rt, PROBLEM_HANDLER_FAILED,
-		    "handler's output could not be kept");
-	case RUN_EXITED:
-		break;
-	}
 	return judge_exit(f, rt);
 }
 

@@ -12,8 +12,8 @@
 /*
  * Whether the client prefers an immediate response to the final one:
  * respond-async (section 4.1), without a value.  Of several preferences of one
- * name the first counts; their parameters are ignored.  A field that is no
- * list of preferences is ignored.
+ * name the first counts; their parameters are ignored.  Fields that are no list
+ * of preferences are ignored.
  */
 bool prefer_respond_async(const struct request *request);
 
@@ -25,11 +25,10 @@ bool prefer_respond_async(const struct request *request);
 bool prefer_html(const struct request *request);
 
 /*
- * The languages that the client accepts, the most wanted first: each tag, and
- * after it the more general ones ("de-at", "de"; RFC 4647, section 3.4).  Tags
- * are in lower case, and have only letters, digits and single hyphens between
- * them.  Languages above PREFER_LANGUAGES, longer tags and the range * are left
- * out; there is none if the field is malformed.
+ * The languages that the client accepts, the most wanted first.  Tags are in
+ * lower case, and have only letters, digits and hyphens.  Languages above
+ * PREFER_LANGUAGES, longer tags and the range * are left out; there is none if
+ * the field is malformed.
  */
 #define PREFER_LANGUAGES 8
 #define PREFER_TAG_LEN   35 /* RFC 5646, section 4.4.1 */

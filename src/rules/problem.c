@@ -36,7 +36,7 @@
 	"it as a new request: it may have been carried out."
 
 static const struct row {
-	const char *name, *title;
+	const char *title;
 	int status, stripe_status;
 	const char *stripe_type;
 	bool retryable;     /* the client may send the same key again */
@@ -46,121 +46,113 @@ static const struct row {
 	/* of a page, to its reader: no word that only a programmer knows */
 	const char *headline, *advice;
 } rows[] = {
-	[PROBLEM_REQUEST_INVALID] = { "request-invalid",
-	    "The request is not valid", 400, 400, INVALID, false, true, 0, NULL,
+	[PROBLEM_REQUEST_INVALID] = { "The request is not valid", 400, 400,
+	    INVALID, false, true, 0, NULL,
 	    "This request could not be understood",
 	    "Nothing was done.  The page that sent it has a mistake: please "
 	    "tell the operators of this site the reference below." },
-	[PROBLEM_KEY_MISSING] = { "key-missing",
-	    "An idempotency key is required", 400, 400, INVALID, false, true, 0,
-	    "This resource needs an idempotency key.",
+	[PROBLEM_KEY_MISSING] = { "An idempotency key is required", 400, 400,
+	    INVALID, false, true, 0, "This resource needs an idempotency key.",
 	    "Please submit this from its form again", SUBMIT_ANEW },
-	[PROBLEM_KEY_INVALID] = { "key-invalid",
-	    "The idempotency key is not valid", 400, 400, INVALID, false, true,
-	    0, NULL, "Please submit this from its form again", SUBMIT_ANEW },
-	[PROBLEM_KEY_REUSED] = { "key-reused",
-	    "The idempotency key was used for another request", 422, 400,
-	    IDEMPOTENCY, false, true, 0,
+	[PROBLEM_KEY_INVALID] = { "The idempotency key is not valid", 400, 400,
+	    INVALID, false, true, 0, NULL,
+	    "Please submit this from its form again", SUBMIT_ANEW },
+	[PROBLEM_KEY_REUSED] = { "The idempotency key was used for another "
+				 "request",
+	    422, 400, IDEMPOTENCY, false, true, 0,
 	    "This key was used for a different request: another method, query, "
 	    "media type or body.",
 	    "This was sent before, with other content",
 	    "What was sent the first time stands, and nothing was done now.  "
 	    "To send the changed request as well, open the form again and "
 	    "submit it from there." },
-	[PROBLEM_KEY_IN_PROGRESS] = { "key-in-progress",
-	    "A request with this idempotency key is in progress", 409, 409,
-	    IDEMPOTENCY, true, false, RETRY_AFTER_BUSY,
+	[PROBLEM_KEY_IN_PROGRESS] = { "A request with this idempotency key is "
+				      "in progress",
+	    409, 409, IDEMPOTENCY, true, false, RETRY_AFTER_BUSY,
 	    "A request with this key is being handled.",
 	    "Your request is being carried out",
 	    "Wait a moment and reload this page: it is not carried out "
 	    "twice." },
-	[PROBLEM_KEY_OF_ANOTHER] = { "key-of-another",
-	    "The idempotency key belongs to another browser", 409, 409,
-	    IDEMPOTENCY, false, false, 0,
+	[PROBLEM_KEY_OF_ANOTHER] = { "The idempotency key belongs to another "
+				     "browser",
+	    409, 409, IDEMPOTENCY, false, false, 0,
 	    "This key was sent first from another address and with other "
 	    "cookies; this request ran nothing.",
 	    "This was sent before, from another browser",
 	    "Nothing was done now.  If you have sent this form before, look "
 	    "whether it took effect.  If not, open the form again and submit "
 	    "it from there." },
-	[PROBLEM_OUTCOME_UNKNOWN] = { "outcome-unknown",
-	    "The outcome of the request is unknown", 409, 409, IDEMPOTENCY,
-	    true, false, RETRY_AFTER_UNKNOWN,
+	[PROBLEM_OUTCOME_UNKNOWN] = { "The outcome of the request is unknown",
+	    409, 409, IDEMPOTENCY, true, false, RETRY_AFTER_UNKNOWN,
 	    "It is not known whether this request took effect.",
 	    "It is not known yet whether this took effect",
 	    "Do not send it as a new request: it may have been carried out.  "
 	    "Reload this page later, or ask the operators of this site and "
 	    "tell them the reference below." },
-	[PROBLEM_KEY_EXPIRED] = { "key-expired",
-	    "The idempotency key has expired", 410, 400, IDEMPOTENCY, false,
-	    false, 0, "This key was used, and its answer has expired.",
+	[PROBLEM_KEY_EXPIRED] = { "The idempotency key has expired", 410, 400,
+	    IDEMPOTENCY, false, false, 0,
+	    "This key was used, and its answer has expired.",
 	    "This was sent some time ago",
 	    "Look whether it took effect before you send it as a new "
 	    "request." },
-	[PROBLEM_RESPONSE_NOT_KEPT] = { "response-not-kept",
-	    "The request was completed, but its response was not kept", 410,
-	    410, IDEMPOTENCY, false, false, 0,
+	[PROBLEM_RESPONSE_NOT_KEPT] = { "The request was completed, but its "
+					"response was not kept",
+	    410, 410, IDEMPOTENCY, false, false, 0,
 	    "The request was completed, but its answer was not kept.",
 	    "This was carried out",
 	    "The answer cannot be shown again.  Do not send it again." },
-	[PROBLEM_SCOPE_REQUIRED] = { "scope-required",
-	    "The caller must be known", 403, 401, INVALID, false, true, 0,
+	[PROBLEM_SCOPE_REQUIRED] = { "The caller must be known", 403, 401,
+	    INVALID, false, true, 0,
 	    "This resource needs an authenticated caller.", "Please log in",
 	    "Nothing was done.  Log in, and submit it again." },
-	[PROBLEM_BODY_TOO_LARGE] = { "body-too-large",
-	    "The request body is too large", 413, 413, INVALID, false, true, 0,
+	[PROBLEM_BODY_TOO_LARGE] = { "The request body is too large", 413, 413,
+	    INVALID, false, true, 0,
 	    "The request body is longer than this resource allows.",
 	    "What you sent is too large",
 	    "Nothing was done.  Go back and send less, or smaller files." },
-	[PROBLEM_BODY_INCOMPLETE] = { "body-incomplete",
-	    "The request body is incomplete", 400, 400, INVALID, true, true, 0,
-	    NULL, "Not all of it has arrived",
+	[PROBLEM_BODY_INCOMPLETE] = { "The request body is incomplete", 400,
+	    400, INVALID, true, true, 0, NULL, "Not all of it has arrived",
 	    "Nothing was done.  Reload this page to send it again." },
-	[PROBLEM_TOO_MANY_KEYS] = { "too-many-keys",
-	    "The caller uses too many idempotency keys", 429, 429, API, true,
-	    true, RETRY_AFTER_BUSY,
+	[PROBLEM_TOO_MANY_KEYS] = { "The caller uses too many idempotency keys",
+	    429, 429, API, true, true, RETRY_AFTER_BUSY,
 	    "This caller has too many requests in progress.",
 	    "You have sent too much at once", RELOAD_SOON },
-	[PROBLEM_REQUEST_TOO_OLD] = { "request-too-old",
-	    "The request is too old", 412, 400, INVALID, false, true, 0, NULL,
-	    "This came too late", SUBMIT_ANEW },
-	[PROBLEM_STORE_UNAVAILABLE] = { "store-unavailable",
-	    "The key store is not available", 503, 503, API, true, true,
-	    RETRY_AFTER_STORE,
+	[PROBLEM_REQUEST_TOO_OLD] = { "The request is too old", 412, 400,
+	    INVALID, false, true, 0, NULL, "This came too late", SUBMIT_ANEW },
+	[PROBLEM_STORE_UNAVAILABLE] = { "The key store is not available", 503,
+	    503, API, true, true, RETRY_AFTER_STORE,
 	    "The key store is not usable now; this request ran nothing.",
 	    "This cannot be done at the moment",
 	    "Wait a moment and reload this page: that sends the same request "
 	    "again." },
-	[PROBLEM_OVERLOADED] = { "overloaded",
-	    "There is no room for more requests now", 503, 503, API, true, true,
-	    RETRY_AFTER_BUSY,
+	[PROBLEM_OVERLOADED] = { "There is no room for more requests now", 503,
+	    503, API, true, true, RETRY_AFTER_BUSY,
 	    "Too many requests wait to be run; this one was not accepted.",
 	    "This site is busy at the moment", RELOAD_SOON },
-	[PROBLEM_HANDLER_NOT_STARTED] = { "handler-not-started",
-	    "The program could not be started", 502, 502, API, true, true, 0,
+	[PROBLEM_HANDLER_NOT_STARTED] = { "The program could not be started",
+	    502, 502, API, true, true, 0,
 	    "The program could not be started; nothing ran.",
 	    "This cannot be done at the moment", RELOAD_SOON },
-	[PROBLEM_HANDLER_FAILED] = { "handler-failed", "The program failed",
-	    502, 502, API, true, false, 0, NULL, "Something went wrong",
+	[PROBLEM_HANDLER_FAILED] = { "The program failed", 502, 502, API, true,
+	    false, 0, NULL, "Something went wrong", RELOAD_NOT_NEW },
+	[PROBLEM_HANDLER_TIMEOUT] = { "The program did not end in time", 504,
+	    504, API, true, false, 0, NULL, "This took too long",
 	    RELOAD_NOT_NEW },
-	[PROBLEM_HANDLER_TIMEOUT] = { "handler-timeout",
-	    "The program did not end in time", 504, 504, API, true, false, 0,
-	    NULL, "This took too long", RELOAD_NOT_NEW },
-	[PROBLEM_OUTCOME_NOT_RECORDED] = { "outcome-not-recorded",
-	    "The key store failed during the request", 500, 500, API, true,
-	    false, 0,
+	[PROBLEM_OUTCOME_NOT_RECORDED] = { "The key store failed during the "
+					   "request",
+	    500, 500, API, true, false, 0,
 	    "The request ran, but its outcome could not be recorded yet.",
 	    "Something went wrong", RELOAD_NOT_NEW },
-	[PROBLEM_REQUEST_EXPIRED] = { "request-expired",
-	    "The request was not begun in time", 408, 408, API, false, true, 0,
-	    NULL, "This was not begun in time", SUBMIT_ANEW },
-	[PROBLEM_NOT_FOUND] = { "not-found", "There is no such resource", 404,
-	    404, INVALID, false, true, 0, NULL, "There is nothing here",
+	[PROBLEM_REQUEST_EXPIRED] = { "The request was not begun in time", 408,
+	    408, API, false, true, 0, NULL, "This was not begun in time",
+	    SUBMIT_ANEW },
+	[PROBLEM_NOT_FOUND] = { "There is no such resource", 404, 404, INVALID,
+	    false, true, 0, NULL, "There is nothing here",
 	    "Look whether the address is right, and whether you are logged "
 	    "in." },
-	[PROBLEM_METHOD_NOT_ALLOWED] = { "method-not-allowed",
-	    "The method is not allowed here", 405, 405, INVALID, false, true, 0,
-	    NULL, "This cannot be done here", "Nothing was done." },
+	[PROBLEM_METHOD_NOT_ALLOWED] = { "The method is not allowed here", 405,
+	    405, INVALID, false, true, 0, NULL, "This cannot be done here",
+	    "Nothing was done." },
 };
 #define NROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -174,7 +166,13 @@ problem_find(enum problem_code code)
 const char *
 problem_name(enum problem_code code)
 {
-	return code == PROBLEM_NONE ? "none" : problem_find(code)->name;
+#define NAME(unused, id, name) [PROBLEM_##id] = name,
+	static const char *const names[] = { [PROBLEM_NONE] = "none",
+		METRICS_CODES(NAME, ) };
+#undef NAME
+
+	assert((size_t)code < NROWS);
+	return names[code];
 }
 
 const char *
@@ -267,7 +265,7 @@ make_view(const struct problem *p, const char *link, enum conf_dialect dialect,
 	const struct row *w = problem_find(p->code);
 
 	memset(v, 0, sizeof(*v));
-	v->name = w->name;
+	v->name = problem_name(p->code);
 	v->title = w->title;
 	v->detail = problem_detail(p);
 	v->instance = p->instance;

@@ -11,6 +11,7 @@
 
 #include "conf.h"
 #include "date.h"
+#include "metrics.h"
 #include "response.h"
 
 /*
@@ -18,18 +19,8 @@
  * accepted, and not begun in time.  NOT_FOUND and METHOD_NOT_ALLOWED are about
  * status resources.
  */
-/* clang-format off */
-#define PROBLEM_CODES(X) \
-	X(REQUEST_INVALID) X(KEY_MISSING) X(KEY_INVALID) X(KEY_REUSED) \
-	X(KEY_IN_PROGRESS) X(KEY_OF_ANOTHER) X(OUTCOME_UNKNOWN) X(KEY_EXPIRED) \
-	X(RESPONSE_NOT_KEPT) X(SCOPE_REQUIRED) X(BODY_TOO_LARGE) \
-	X(BODY_INCOMPLETE) X(TOO_MANY_KEYS) X(REQUEST_TOO_OLD) \
-	X(STORE_UNAVAILABLE) X(OVERLOADED) X(HANDLER_NOT_STARTED) \
-	X(HANDLER_FAILED) X(HANDLER_TIMEOUT) X(OUTCOME_NOT_RECORDED) \
-	X(REQUEST_EXPIRED) X(NOT_FOUND) X(METHOD_NOT_ALLOWED)
-/* clang-format on */
-#define PROBLEM_ENUMERATOR(code) , PROBLEM_##code
-enum problem_code { PROBLEM_NONE PROBLEM_CODES(PROBLEM_ENUMERATOR) };
+#define PROBLEM_ENUMERATOR(unused, id, name) , PROBLEM_##id
+enum problem_code { PROBLEM_NONE METRICS_CODES(PROBLEM_ENUMERATOR, ) };
 
 /* A page of the operator's own: HTML, with @title@ @detail@ @instance@ @key@
  * @retry_after@, which the values of the problem replace, escaped. */

@@ -2,8 +2,8 @@
  * A problem as a page for people: what happened, what to do now, and the facts
  * that support wants to know.  It needs no script and loads nothing.
  *
- * Every text is written by html_value(), the configuration's own included.  A
- * template of the operator is markup, and the values in it are not.
+ * Every value is written by html_value().  A template is markup, and the values
+ * in it are not.
  */
 #include "config.h"
 
@@ -14,6 +14,7 @@
 
 #include "problem.h"
 
+/* The beginning of our own page, a template as those of operators are. */
 static const char begin[] =
     "<!DOCTYPE html>\n"
     "<html lang=\"en\">\n"
@@ -30,88 +31,14 @@ static const char begin[] =
     "dl { display: grid; grid-template-columns: auto 1fr; "
     "gap: 0 1rem; font-size: .85rem }\n"
     "dd { margin: 0; overflow-wrap: anywhere }\n"
-    "</style>\n";
-
-/* A page that is being written; the first failure stays. */
-struct page {
-	struct buf *out;
-	enum rc rc;
-};
-
-/* Markup of this file. */
-static void
-page_put(struct page *p, const char *markup)
-{
-	if (p->rc == RC_OK)
-		p->rc = buf_adds(p->out, markup);
-}
-
-static void
-page_put_text(struct page *p, const char *text)
-{
-	if (p->rc == RC_OK)
-		p->rc = html_value(p->out, text);
-}
-
-static void
-put_element(
-    struct page *p, const char *before, const char *text, const char *after)
-{
-	page_put(p, before);
-	page_put_text(p, text);
-	page_put(p, after);
-}
-
-static void
-put_fact(struct page *p, const char *name, const char *value)
-{
-	put_element(p, "<dt>", name, "</dt>");
-	put_element(p, "<dd>", value, "</dd>\n");
-}
-
-static void
-put_facts(struct page *p, const struct problem_view *v)
-{
-	char number[16], time[DATE_RFC3339_LEN + 1];
-
-	page_put(p, "<dl>\n");
-	put_fact(p, "Code", v->name);
-	snprintf(number, sizeof(number), "%d", v->status);
-	put_fact(p, "Status", number);
-	if (v->unknown)
-		put_fact(p, "Outcome", "unknown");
-	if (v->original_status != 0) {
-		snprintf(number, sizeof(number), "%d", v->original_status);
-		put_fact(p, "Original status", number);
-		/* Milliseconds are for programs. */
-		snprintf(time, sizeof(time), "%.19sZ", v->completed_at);
-		put_fact(p, "Completed at", time);
-	}
-	put_fact(
-	    p, "Send again with the same key", v->retryable ? "yes" : "no");
-	put_fact(
-	    p, "Safe to send with a new key", v->safe_new_key ? "yes" : "no");
-	if (v->instance != NULL)
-		put_fact(p, "Reference", v->instance);
-	page_put(p, "</dl>\n");
-}
-
-enum rc
-problem_page(const struct problem_view *v, struct buf *out)
-{
-	struct page p = { out, RC_OK };
-
-	page_put(&p, begin);
-	put_element(&p, "<title>", v->headline, "</title>\n</head>\n<body>\n");
-	put_element(&p, "<main>\n<h1>", v->headline, "</h1>\n");
-	put_element(&p, "<p><strong>", v->advice, "</strong></p>\n");
-	put_facts(&p, v);
-	page_put(&p, "<p>");
-	if (p.rc == RC_OK)
-		p.rc = html_link(p.out, v->link, "For programmers");
-	page_put(&p, "</p>\n</main>\n</body>\n</html>\n");
-	return p.rc;
-}
+    "</style>\n"
+    "<title>@title@</title>\n"
+    "</head>\n"
+    "<body>\n"
+    "<main>\n"
+    "<h1>@title@</h1>\n"
+    "<p><strong>@detail@</strong></p>\n"
+    "<dl>\n";
 
 /* --- a template --------------------------------------------------------- */
 
@@ -163,5 +90,60 @@ problem_page_fill(const struct problem_template *page,
 		rc =
 		    value != NULL ? html_value(out, value) : buf_addc(out, '@');
 	}
+	return rc;
+}
+
+/* --- our own ------------------------------------------------------------ */
+
+static enum rc
+put_facts(const struct problem_view *v, struct buf *out)
+{
+	char status[16], original[16], time[DATE_RFC3339_LEN + 1];
+	const bool completed = v->original_status != 0;
+	const struct {
+		const char *name, *value; /* NULL: it is left out */
+	} facts[] = {
+		{ "Code", v->name },
+		{ "Status", status },
+		{ "Outcome", v->unknown ? "unknown" : NULL },
+		{ "Original status", completed ? original : NULL },
+		{ "Completed at", completed ? time : NULL },
+		{ "Send again with the same key", v->retryable ? "yes" : "no" },
+		{ "Safe to send with a new key",
+		    v->safe_new_key ? "yes" : "no" },
+		{ "Reference", v->instance },
+	};
+	enum rc rc = RC_OK;
+
+	snprintf(status, sizeof(status), "%d", v->status);
+	snprintf(original, sizeof(original), "%d", v->original_status);
+	/* Milliseconds are for programs. */
+	snprintf(time, sizeof(time), "%.19sZ", v->completed_at);
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		if (rc != RC_OK || facts[i].value == NULL)
+			continue;
+		rc = buf_addf(out, "<dt>%s</dt><dd>", facts[i].name);
+		if (rc == RC_OK)
+			rc = html_value(out, facts[i].value);
+		if (rc == RC_OK)
+			rc = buf_adds(out, "</dd>\n");
+	}
+	return rc;
+}
+
+enum rc
+problem_page(const struct problem_view *v, struct buf *out)
+{
+	const struct problem_template page = { begin, sizeof(begin) - 1, "" };
+	enum rc rc = problem_page_fill(&page, v, out);
+
+	if (rc == RC_OK)
+		rc = put_facts(v, out);
+	if (rc == RC_OK)
+		rc = buf_adds(out, "</dl>\n<p>");
+	if (rc == RC_OK)
+		rc = html_link(out, v->link, "For programmers");
+	if (rc == RC_OK)
+		rc = buf_adds(out, "</p>\n</main>\n</body>\n</html>\n");
 	return rc;
 }

@@ -101,13 +101,11 @@ record_state_name(enum record_state state)
 bool
 record_state_parse(const char *name, enum record_state *state)
 {
-	for (unsigned i = 0; i < RECORD_NSTATES; i++) {
-		if (strcmp(name, names[i]) == 0) {
-			*state = (enum record_state)i;
-			return true;
-		}
-	}
-	return false;
+	const unsigned i = words_find(names, RECORD_NSTATES, name);
+
+	if (i < RECORD_NSTATES)
+		*state = (enum record_state)i;
+	return i < RECORD_NSTATES;
 }
 
 bool

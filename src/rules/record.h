@@ -45,8 +45,8 @@ struct record {
 	/* the identity; owned; NULL if the record was found by it */
 	char *scope, *path, *key;
 	/* of the request that began the last attempt: whom limits count it for
-	 * (see caller.h); the client's address (owned; NULL: none); and
-	 * caller_cookie(), written as a UUID is, or "" */
+	 * (see scope.h); the client's address (owned; NULL: none); and
+	 * scope_caller_cookie(), written as a UUID is, or "" */
 	int64_t caller;
 	char *peer;
 	char cookie[RECORD_UUID_LEN + 1];

@@ -12,10 +12,87 @@
 #include <strings.h>
 
 #include "ascii.h"
-#include "cgihead_text.h"
 #include "conf_value.h"
 
 #include "response.h"
+
+/* --- the text of a head ----------------------------------------------- */
+
+bool
+response_text_is_token(struct response_text t)
+{
+	for (size_t i = 0; i < t.n; i++)
+		if (t.p[i] == '\0' || strchr(CONF_TOKEN, t.p[i]) == NULL)
+			return false;
+	return t.n > 0;
+}
+
+bool
+response_text_is_value(struct response_text t)
+{
+	for (size_t i = 0; i < t.n; i++) {
+		unsigned char c = (unsigned char)t.p[i];
+
+		if ((c < 0x20 && c != '\t') || c == 0x7f)
+			return false;
+	}
+	return true;
+}
+
+bool
+response_text_is(struct response_text t, const char *word)
+{
+	return t.n == strlen(word) && strncasecmp(t.p, word, t.n) == 0;
+}
+
+struct response_text
+response_text_trim_end(struct response_text t)
+{
+	while (t.n > 0 && ascii_is_blank(t.p[t.n - 1]))
+		t.n--;
+	return t;
+}
+
+struct response_text
+response_text_trim(struct response_text t)
+{
+	while (t.n > 0 && ascii_is_blank(t.p[0]))
+		t.p++, t.n--;
+	return response_text_trim_end(t);
+}
+
+bool
+response_text_line(struct response_text *rest, struct response_text *line)
+{
+	const char *end = memchr(rest->p, '\n', rest->n);
+
+	if (end == NULL)
+		return false;
+	line->p = rest->p;
+	line->n = (size_t)(end - rest->p);
+	rest->p = end + 1;
+	rest->n -= line->n + 1;
+	if (line->n > 0 && line->p[line->n - 1] == '\r')
+		line->n--;
+	return true;
+}
+
+bool
+response_text_split(struct response_text line, struct response_text *name,
+    struct response_text *value)
+{
+	const char *colon = memchr(line.p, ':', line.n);
+
+	if (colon == NULL)
+		return false;
+	name->p = line.p;
+	name->n = (size_t)(colon - line.p);
+	value->p = colon + 1;
+	value->n = line.n - name->n - 1;
+	return true;
+}
+
+/* --- responses -------------------------------------------------------- */
 
 /* RFC 9110, section 7.6.1, and the fields that RFC 2616, section 13.5.1 added:
  * they apply to one connection, or to a coding that ends at the web server. */
@@ -68,16 +145,16 @@ response_add(struct response *r, const char *name, const char *value)
 
 /* Adds one line, which is without its line end. */
 static enum rc
-response_add_line(struct response *r, struct cgihead_text line)
+response_add_line(struct response *r, struct response_text line)
 {
-	struct cgihead_text name, value;
+	struct response_text name, value;
 
-	if (!cgihead_text_split(line, &name, &value) ||
-	    !cgihead_text_is_token(name) ||
+	if (!response_text_split(line, &name, &value) ||
+	    !response_text_is_token(name) ||
 	    memchr(line.p, '\0', line.n) != NULL ||
 	    memchr(line.p, '\r', line.n) != NULL)
 		return RC_INVALID;
-	value = cgihead_text_trim(value);
+	value = response_text_trim(value);
 	return buf_addf(&r->fields, "%.*s: %.*s\r\n", (int)name.n, name.p,
 	    (int)value.n, value.p);
 }
@@ -95,7 +172,7 @@ response_add_lines(struct response *r, const char *text, size_t len)
 		next = end != NULL ? n + 1 : n;
 		if (end != NULL && n > 0 && text[n - 1] == '\r')
 			n--;
-		rc = response_add_line(r, (struct cgihead_text){ text, n });
+		rc = response_add_line(r, (struct response_text){ text, n });
 	}
 	return rc;
 }
@@ -121,15 +198,16 @@ response_is_block(const char *text, size_t len)
 bool
 response_next(const struct buf *fields, size_t *pos, struct field *out)
 {
-	struct cgihead_text rest, line, name, value;
+	struct response_text rest, line, name, value;
 
 	assert(*pos <= fields->len);
-	rest = (struct cgihead_text){ fields->data + *pos, fields->len - *pos };
-	if (!cgihead_text_line(&rest, &line) ||
-	    !cgihead_text_split(line, &name, &value))
+	rest =
+	    (struct response_text){ fields->data + *pos, fields->len - *pos };
+	if (!response_text_line(&rest, &line) ||
+	    !response_text_split(line, &name, &value))
 		return false;
 	*pos = fields->len - rest.n;
-	value = cgihead_text_trim(value);
+	value = response_text_trim(value);
 	*out = (struct field){ name.p, name.n, value.p, value.n };
 	return true;
 }
@@ -161,20 +239,6 @@ static void
 mark(struct buf *fields, const struct field *f)
 {
 	fields->data[f->name - fields->data] = MARK;
-}
-
-static void
-mark_names(struct buf *fields, const char *const *names, size_t n)
-{
-	struct field f;
-	size_t pos = 0, i;
-
-	while (response_next(fields, &pos, &f))
-		for (i = 0; i < n; i++)
-			if (response_field_is(&f, names[i])) {
-				mark(fields, &f);
-				break;
-			}
 }
 
 /* Whether an option of that Connection field is the name of f. */
@@ -217,15 +281,23 @@ mark_options(struct buf *fields)
 	}
 }
 
-/* Closes the gaps of the marked fields. */
-static void
-sweep(struct buf *fields)
+static bool
+is_one_of(const struct field *f, const char *const *names, size_t n)
 {
-	struct field f;
+	while (n > 0 && !response_field_is(f, names[n - 1]))
+		n--;
+	return n > 0;
+}
+
+void
+response_remove(struct response *r, const char *const *names, size_t n)
+{
+	struct buf *fields = &r->fields;
 	size_t pos = 0, start = 0, w = 0;
+	struct field f;
 
 	while (response_next(fields, &pos, &f)) {
-		if (*f.name != MARK) {
+		if (*f.name != MARK && !is_one_of(&f, names, n)) {
 			memmove(fields->data + w, fields->data + start,
 			    pos - start);
 			w += pos - start;
@@ -233,13 +305,6 @@ sweep(struct buf *fields)
 		start = pos;
 	}
 	buf_truncate(fields, w);
-}
-
-void
-response_remove(struct response *r, const char *const *names, size_t n)
-{
-	mark_names(&r->fields, names, n);
-	sweep(&r->fields);
 }
 
 void
@@ -255,8 +320,7 @@ void
 response_remove_hop_by_hop(struct response *r)
 {
 	mark_options(&r->fields);
-	mark_names(&r->fields, hop_by_hop, NHOP);
-	sweep(&r->fields);
+	response_remove(r, hop_by_hop, NHOP);
 }
 
 enum rc
@@ -280,80 +344,53 @@ response_head(const struct response *r, struct buf *out)
 	return rc;
 }
 
-/* The registry of RFC 9110, section 16.2.1, as IANA keeps it. */
+/* RFC 9110, section 15, as far as answers of ours and of most programs go.
+ * Clients ignore the phrase (RFC 9112, section 4), but some web servers send a
+ * status line without its second blank if there is none. */
 static const struct {
 	int status;
 	const char *reason;
 } reasons[] = {
-	{ 100, "Continue" },
-	{ 101, "Switching Protocols" },
-	{ 102, "Processing" },
-	{ 103, "Early Hints" },
 	{ 200, "OK" },
 	{ 201, "Created" },
 	{ 202, "Accepted" },
-	{ 203, "Non-Authoritative Information" },
 	{ 204, "No Content" },
-	{ 205, "Reset Content" },
 	{ 206, "Partial Content" },
-	{ 207, "Multi-Status" },
-	{ 208, "Already Reported" },
-	{ 226, "IM Used" },
-	{ 300, "Multiple Choices" },
 	{ 301, "Moved Permanently" },
 	{ 302, "Found" },
 	{ 303, "See Other" },
 	{ 304, "Not Modified" },
-	{ 305, "Use Proxy" },
 	{ 307, "Temporary Redirect" },
 	{ 308, "Permanent Redirect" },
 	{ 400, "Bad Request" },
 	{ 401, "Unauthorized" },
-	{ 402, "Payment Required" },
 	{ 403, "Forbidden" },
 	{ 404, "Not Found" },
 	{ 405, "Method Not Allowed" },
-	{ 406, "Not Acceptable" },
-	{ 407, "Proxy Authentication Required" },
 	{ 408, "Request Timeout" },
 	{ 409, "Conflict" },
 	{ 410, "Gone" },
-	{ 411, "Length Required" },
 	{ 412, "Precondition Failed" },
 	{ 413, "Content Too Large" },
-	{ 414, "URI Too Long" },
 	{ 415, "Unsupported Media Type" },
-	{ 416, "Range Not Satisfiable" },
-	{ 417, "Expectation Failed" },
-	{ 421, "Misdirected Request" },
 	{ 422, "Unprocessable Content" },
-	{ 423, "Locked" },
-	{ 424, "Failed Dependency" },
 	{ 425, "Too Early" },
-	{ 426, "Upgrade Required" },
-	{ 428, "Precondition Required" },
 	{ 429, "Too Many Requests" },
-	{ 431, "Request Header Fields Too Large" },
-	{ 451, "Unavailable For Legal Reasons" },
 	{ 500, "Internal Server Error" },
 	{ 501, "Not Implemented" },
 	{ 502, "Bad Gateway" },
 	{ 503, "Service Unavailable" },
 	{ 504, "Gateway Timeout" },
-	{ 505, "HTTP Version Not Supported" },
-	{ 506, "Variant Also Negotiates" },
-	{ 507, "Insufficient Storage" },
-	{ 508, "Loop Detected" },
-	{ 511, "Network Authentication Required" },
 };
 
 const char *
 response_reason(int status)
 {
-	size_t i;
+	static const char *const classes[] = { "", "", "Success", "Redirection",
+		"Client Error", "Server Error" };
 
-	for (i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
 		if (reasons[i].status == status)
 			return reasons[i].reason;
-	return "";
+	return status >= 200 && status <= 599 ? classes[status / 100] : "";
 }

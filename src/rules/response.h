@@ -87,7 +87,38 @@ void response_remove_hop_by_hop(struct response *r);
  */
 enum rc response_head(const struct response *r, struct buf *out);
 
-/* The registered reason phrase of a status (RFC 9110), or "". */
+/* A reason phrase for a status (RFC 9110), or "". */
 const char *response_reason(int status);
+
+/* --- the text of a head ----------------------------------------------- */
+
+/* A part of a head; borrowed. */
+struct response_text {
+	const char *p;
+	size_t n;
+};
+
+/* A token: RFC 9110, section 5.6.2. */
+bool response_text_is_token(struct response_text t);
+
+/* What a field's value may consist of: no control character but the tab (RFC
+ * 9110, section 5.5). */
+bool response_text_is_value(struct response_text t);
+
+/* Whether the text is that word, in any case of letters. */
+bool response_text_is(struct response_text t, const char *word);
+
+/* Returns the text without blanks at its end, or at both ends. */
+struct response_text response_text_trim_end(struct response_text t);
+struct response_text response_text_trim(struct response_text t);
+
+/* Takes one line off the front of rest, without its LF or CRLF.  False: there
+ * is no whole line. */
+bool response_text_line(struct response_text *rest, struct response_text *line);
+
+/* Splits a line at its first colon, which neither part has; blanks stay.
+ * False: there is none. */
+bool response_text_split(struct response_text line, struct response_text *name,
+    struct response_text *value);
 
 #endif

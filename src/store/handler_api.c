@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "conf_text.h"
+#include "conf_value.h"
 #include "store_module.h"
 
 #include "handler_api.h"

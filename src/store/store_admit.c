@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "caller.h"
+#include "scope.h"
 #include "decide.h"
 #include "rows.h"
 #include "sealed.h"

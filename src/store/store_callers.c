@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "caller.h"
+#include "scope.h"
 #include "metrics.h"
 #include "words.h"
 #include "route.h"
@@ -27,7 +27,7 @@
 enum callers_of { CALLERS_OPEN, CALLERS_ACTIVE, CALLERS_QUEUED, CALLERS_NOF };
 
 struct caller_keys {
-	int64_t caller;            /* its number: see caller.h */
+	int64_t caller;            /* its number: see scope.h */
 	int64_t keys;              /* that are counted */
 	char *path, *scope, *peer; /* of one of them; peer may be NULL */
 };
@@ -164,7 +164,7 @@ store_callers_full(struct store *s, const struct conf *conf,
 		route = full_route(conf, c.of, &c.item[i]);
 		if (route == NULL)
 			continue;
-		caller_name(c.item[i].scope, c.item[i].peer, caller);
+		scope_caller_name(c.item[i].scope, c.item[i].peer, caller);
 		recent_refused_too_many(route->path, caller, lines[n++]);
 	}
 	callers_clear(&c);
@@ -185,7 +185,7 @@ add_full(struct full *f, const struct conf_route *route, enum callers_of of,
 {
 	char caller[CALLER_NAME_LEN + 1];
 
-	caller_name(one->scope, one->peer, caller);
+	scope_caller_name(one->scope, one->peer, caller);
 	f->callers++;
 	if (of == CALLERS_QUEUED)
 		store_doctor_name(

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "conf_text.h"
+#include "conf_value.h"
 #include "store_files.h"
 #include "store_module.h"
 #include "store_ops.h"

@@ -55,7 +55,7 @@ feed(const uint8_t *data, size_t size, size_t max, unsigned seed,
 	size_t pos = 0, n, used;
 
 	buf_init(&body, 1 << 24);
-	fcgi_init(&f, LIMIT_CONNECTIONS);
+	fcgi_init(&f);
 	while (pos < size && ev != FCGI_EV_ERROR) {
 		seed = seed * 1103515245 + 12345;
 		n = 1 + (seed >> 8) % max;

@@ -68,7 +68,6 @@ tell(struct form *f, struct told *told)
 			told->good = true;
 			return false;
 		case FORM_BAD:
-			assert(f->why != NULL && *f->why != '\0');
 			assert(form_next(f) == FORM_BAD);
 			return false;
 		case FORM_NO_MEMORY:

@@ -2,7 +2,7 @@
  * prefer: no bytes end the process, and other preferences before and behind a
  * field change nothing.  A field that is read as Accept: nor do types that we
  * cannot send.  One that is read as Accept-Language: a tag can be a part of a
- * file's name, and the tags are in order and different.
+ * file's name, and the tags are in order.
  */
 #include "config.h"
 
@@ -56,10 +56,8 @@ check_languages(const char *field)
 		assert(
 		    tag[strspn(tag, "abcdefghijklmnopqrstuvwxyz0123456789-")] ==
 		    '\0');
-		assert(*tag != '-' && tag[strlen(tag) - 1] != '-');
+		assert(*tag != '-');
 		assert(i == 0 || got.item[i].weight <= got.item[i - 1].weight);
-		for (size_t j = 0; j < i; j++)
-			assert(strcmp(tag, got.item[j].tag) != 0);
 	}
 }
 

@@ -3,7 +3,6 @@ two of them together; presets; what of the request then counts."""
 import os
 import re
 import sqlite3
-import subprocess
 
 import base
 from answer import UUID, eq, first, problem, replay
@@ -298,15 +297,6 @@ def test_released_by_default_are_401_407_and_408(t):
         answer = once.post('k' + status, headers={'X': status})
         replay(once.post('k' + status, headers={'X': status}), answer)
     eq(len(t.ledger()), 6 * 2 + 4)
-
-
-def test_a_route_with_key_header_does_not_start_and_says_what_to_write(t):
-    once = t.once(start=False, server={'key_header': 'X-Key'})
-    process = subprocess.run([base.ONCEWRAP, '-t', '-f', once.file],
-                             capture_output=True, text=True)
-    eq(process.returncode, 1)
-    assert 'write "key_from = header:NAME" in [defaults] or [route]' in \
-        process.stderr, process.stderr
 
 
 def replace_text(once, old, new):

@@ -123,7 +123,7 @@ def test_no_request_chooses_a_file(t):
     t.write('outside.html', 'secret')
     for language in ('../outside', '/../../outside', 'de/../../outside',
                      '..', '.', 'de.html', '%2e%2e/outside', 'x' * 9000,
-                     ','.join('a%d' % i for i in range(2000)), 'de;q=0.5;q=1',
+                     ','.join('a%d' % i for i in range(2000)), 'de;q=2',
                      '\u00e9', '*-de', 'de-' * 500):
         answer = ask(once, language)
         eq((answer.status, answer.body), (400, b'any'), language[:40])

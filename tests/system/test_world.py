@@ -225,7 +225,7 @@ NAMES = (
 )
 
 
-def test_names_that_are_misspelt(t):
+def test_names_that_no_request_has(t):
     """Once for a line, however many routes inherit it."""
     wanted, lines = [], ''
     for n, (option, name, known) in enumerate(NAMES):
@@ -479,8 +479,6 @@ def test_an_application_that_is_not_there(t):
 
 NO_EFFECT = 'has no effect in [%s], whose handler is an address: take it ' \
     'out, and set the like where the application at %s is started'
-PROCESSES = 'has no effect in [%s] without protocol = fastcgi: take it out, ' \
-    'or add that line'
 
 
 def test_options_that_have_no_effect_for_their_handler(t):
@@ -497,42 +495,10 @@ def test_options_that_have_no_effect_for_their_handler(t):
             for line, name in enumerate(own, 6)])
     # The reconciler is a program that is started, for each try.
     eq(check(t, SERVER + '[route /pay]\nreconcile = /bin/true\n' + tcp
-             + lines), [(line, name, NO_EFFECT % ('route /pay',
-                                                  'tcp:127.0.0.1:1'))
-                        for line, name in ((13, 'processes'),
-                                           (14, 'max_requests'))])
-    eq(check(t, SERVER + '[route /pay]\nhandler = /bin/true\n' + lines),
-       [(line, name, PROCESSES % 'route /pay')
-        for line, name in ((12, 'processes'), (13, 'max_requests'))])
-    eq(check(t, SERVER + '[route /pay]\nprotocol = fastcgi\n'
-             'handler = /bin/true\n' + lines), [])
-
-
-def test_options_of_the_defaults_that_a_route_uses(t):
-    common = '[defaults]\nhandler = tcp:127.0.0.1:1\numask = 027\n' \
-        'processes = 2\n'
-    both = [(line, name, NO_EFFECT % ('defaults', 'tcp:127.0.0.1:1'))
-            for line, name in ((6, 'umask'), (7, 'processes'))]
-    program = '[route /a]\nhandler = /bin/true\n'
-    eq(check(t, SERVER + common + '[route /a]\n'), both)
-    eq(check(t, SERVER + common + program), both[1:])
-    eq(check(t, SERVER + common + program + 'protocol = fastcgi\n'), [])
-    # A route's own option hides that of the defaults.
-    eq(check(t, SERVER + common + program + 'umask = 077\n'), both)
-    eq(check(t, SERVER + common, '--', '/bin/true'),
-       [(7, 'processes', PROCESSES % 'defaults')])
-
-
-def test_a_daemon_logs_options_that_have_no_effect(t):
-    once = t.once(None, routes={'/pay': {'handler': 'tcp:127.0.0.1:1',
-                                         'user': str(os.geteuid())}})
-    said = r'level=warn event=option-unused file=\S+ line=\d+ option=user ' \
-        r'why=.*\[route /pay\]'
-    once.wait_log('event=started')
-    eq(len(once.wait_log(said)), 1)
-    once.hup()
-    once.wait_log('event=reloaded')
-    once.wait_log(said, 2)
+             + lines), [])
+    eq(check(t, SERVER + '[route /pay]\nhandler = /bin/true\n' + lines), [])
+    # Other routes may use those of the defaults.
+    eq(check(t, SERVER + '[defaults]\n' + tcp + lines + '[route /a]\n'), [])
 
 
 def test_an_application_that_takes_no_connection_of_this_user(t):

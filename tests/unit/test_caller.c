@@ -5,7 +5,7 @@
 
 #include "cases.h"
 
-#include "caller.h"
+#include "scope.h"
 
 static const unsigned char secret[SCOPE_SECRET_LEN] = { 1, 2, 3 };
 
@@ -14,7 +14,7 @@ number(const char *scope, const char *address, const char *route)
 {
 	int64_t n = 0;
 
-	assert_ok(caller_number(secret, scope, address, route, &n));
+	assert_ok(scope_caller_number(secret, scope, address, route, &n));
 	assert_in_range(n, 1, (INT64_C(1) << 62) - 1);
 	return n;
 }
@@ -52,7 +52,7 @@ TEST(callers_are_told_apart_by_scope_or_address)
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		memset(name, 'x', sizeof(name));
-		caller_name(rows[i].scope, rows[i].address, name);
+		scope_caller_name(rows[i].scope, rows[i].address, name);
 		assert_string_equal(name, rows[i].name);
 		n = number(rows[i].scope, rows[i].address, "/pay");
 		for (size_t j = 0; j < i; j++)
@@ -80,13 +80,13 @@ TEST(numbers_depend_on_the_secret)
 	unsigned char cookie[CALLER_COOKIE_LEN], same[CALLER_COOKIE_LEN];
 	int64_t n;
 
-	assert_ok(caller_number(another, "", "192.0.2.7", "/pay", &n));
+	assert_ok(scope_caller_number(another, "", "192.0.2.7", "/pay", &n));
 	assert_int_not_equal(n, number("", "192.0.2.7", "/pay"));
-	assert_ok(caller_cookie(secret, "a=b", cookie));
-	assert_ok(caller_cookie(secret, "a=b", same));
+	assert_ok(scope_caller_cookie(secret, "a=b", cookie));
+	assert_ok(scope_caller_cookie(secret, "a=b", same));
 	assert_memory_equal(cookie, same, sizeof(same));
-	assert_ok(caller_cookie(secret, "a=c", same));
+	assert_ok(scope_caller_cookie(secret, "a=c", same));
 	assert_memory_not_equal(cookie, same, sizeof(same));
-	assert_ok(caller_cookie(another, "a=b", same));
+	assert_ok(scope_caller_cookie(another, "a=b", same));
 	assert_memory_not_equal(cookie, same, sizeof(same));
 }

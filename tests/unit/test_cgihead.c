@@ -342,10 +342,9 @@ TEST(local_redirect)
 }
 
 #define TEN "0123456789"
-#define NONE(value)                               \
-	"Idempotency-Outcome \"" value            \
-	"\" is none of completed, not-executed, " \
-	"status, unknown"
+#define NONE                                         \
+	"Idempotency-Outcome is none of completed, " \
+	"not-executed, status, unknown"
 
 TEST(outcome_field)
 {
@@ -362,15 +361,15 @@ TEST(outcome_field)
 		{ "IDEMPOTENCY-OUTCOME:  Not-Executed \r\n",
 		    CGIHEAD_SAYS_NOT_EXECUTED, "" },
 		{ "Idempotency-Outcome: unknown\n", CGIHEAD_SAYS_UNKNOWN, "" },
-		{ "Idempotency-Outcome:\n", CGIHEAD_SAYS_UNKNOWN, NONE("") },
+		{ "Idempotency-Outcome:\n", CGIHEAD_SAYS_UNKNOWN, NONE },
 		{ "Idempotency-Outcome: not-executed!\n", CGIHEAD_SAYS_UNKNOWN,
-		    NONE("not-executed!") },
+		    NONE },
 		{ "Idempotency-Outcome: not executed\n", CGIHEAD_SAYS_UNKNOWN,
-		    NONE("not executed") },
+		    NONE },
 		{ "Idempotency-Outcome: caf\xc3\xa9\n", CGIHEAD_SAYS_UNKNOWN,
-		    NONE("caf??") },
+		    NONE },
 		{ "Idempotency-Outcome: " TEN TEN TEN TEN TEN "\n",
-		    CGIHEAD_SAYS_UNKNOWN, NONE(TEN TEN TEN TEN "0123456...") },
+		    CGIHEAD_SAYS_UNKNOWN, NONE },
 		{ "Idempotency-Outcome: not-executed\n"
 		  "Idempotency-Outcome: not-executed\n",
 		    CGIHEAD_SAYS_UNKNOWN, "Idempotency-Outcome comes twice" },

@@ -102,11 +102,12 @@ static const struct {
 	{ "Status: 404", 0 },
 	{ "no head\n\n", 0 },
 	{ "Content-Type: a/b\nno field\n\n", 0 },
-	/* no status in it: what follows is the server's choice */
-	{ "Status: x\nContent-Type: a/b\n\n", 200 },
-	{ "Status: 40\n\n", 200 },
-	{ "Status:\n\n", 200 },
-	{ "Location:\n\n", 200 },
+	/* a status that is none, and a place that is none */
+	{ "Status: x\nContent-Type: a/b\n\n", 0 },
+	{ "Status: 40\n\n", 0 },
+	{ "Status:\n\n", 0 },
+	{ "Status: 200\nStatus: 404\n\n", 0 },
+	{ "Location:\n\n", 302 },
 };
 
 TEST(status_of_every_head)

@@ -638,29 +638,27 @@ struct bad {
 #define RANGE(range) " is out of range (" range ")"
 #define ONE_OF(list) " is not one of " list
 #define EMPTY        "the value is empty: write one, or leave the option out"
-#define PORT         ": its port is out of range (1 to 65535)"
 #define SOCKETS      " is not unix:/path, /path, tcp:host:port or fd:N"
 #define TIMES        " is not a duration: a number and ms, s, m, h or d"
 #define SIZES        " is not a size: a number, or one and K, M or G"
 
-#define ESCAPE                                               \
-	" has a % without two hexadecimal digits after it: " \
-	"a % itself is written as %25"
+#define NO_URI                                                                \
+	" is not an absolute URI without a fragment, in which a % itself is " \
+	"written as %25"
 
 #define NO_VARIABLE                                        \
 	" is neither the name of an environment variable " \
 	"nor NAME=value"
 #define NOT_HANDED " variables are never handed on"
-#define UPPER_CASE " is not in upper case, as methods are: write "
 #define VARIABLE   " is a CGI variable: write the name of the field"
-#define FIELD_OR                                                           \
-	" is not the name of a CGI variable, which is in upper case: for " \
-	"the field write "
-#define ALL_UNSAFE                                            \
-	" is not a method: write \"unsafe\" alone, which is " \
-	"all but GET, HEAD, OPTIONS and TRACE"
-#define NO_METHOD " is not a method: write methods with blanks between them"
-#define STATUS    " is not a status, such as 409, 505-599 or 5xx"
+#define NO_CGI                                         \
+	" is not the name of a CGI variable, such as " \
+	"REMOTE_USER, or HTTP_X_USER for the field X-User"
+#define NO_METHOD                                                         \
+	" is not a method: write methods in upper case, with blanks "     \
+	"between them, or \"unsafe\" alone, which is all but GET, HEAD, " \
+	"OPTIONS and TRACE"
+#define STATUS " is not a status, such as 409, 505-599 or 5xx"
 
 static const struct bad server_bad[] = {
 	{ "database", "", EMPTY },
@@ -673,7 +671,7 @@ static const struct bad server_bad[] = {
 	    SOCKETS },
 	{ "socket", "" P100 "/aaaaaaa",
 	    "the path of a unix socket is longer than 107 bytes" },
-	{ "socket", "tcp:h:0 | tcp:h:65536 | tcp:127.0.0.1:99999", PORT },
+	{ "socket", "tcp:h:0 | tcp:h:65536 | tcp:127.0.0.1:99999", SOCKETS },
 	{ "socket_mode", "1000 | 77777777777777777777", RANGE("0 to 0777") },
 	{ "socket_mode", "0680 | rw", " is not a mode in octal, 0 to 0777" },
 	{ "socket_user", "-x | a:b | a b", " is not a name or an id" },
@@ -703,14 +701,15 @@ static const struct bad server_bad[] = {
 	{ "link",
 	    "/rules | https: | 1a:b | https://x/#a | https://x/a b | "
 	    "https://x/> | https://x/\"",
-	    " is not an absolute URI without a fragment" },
+	    NO_URI },
 	{ "link",
 	    "https://x/100% | https://x/%2 | https://x/%20%zz | https://x/%%25",
-	    ESCAPE },
+	    NO_URI },
 	{ "dialect", "rfc", ONE_OF("ietf, stripe") },
 	{ "admin_path", "once", " does not begin with \"/\"" },
 	{ "admin_path", "/a%62",
-	    " is percent-encoded; paths are compared decoded" },
+	    " is percent-encoded, or has a query or fragment; paths are "
+	    "compared decoded" },
 	{ "admin_path", "/ | /a/..", " leaves no path to the handlers" },
 	{ "admin_path", "", EMPTY },
 	{ "status_path", "jobs", " does not begin with \"/\"" },
@@ -724,7 +723,9 @@ static const struct bad server_bad[] = {
 
 #define PLACES \
 	"header:NAME, query:NAME, form:NAME, json:/pointer or cookie:NAME"
-#define PLUS "; a plus within a name is written as %2B"
+#define PARTS                                                  \
+	" is not one place, or two with a plus between them; " \
+	"a plus within a name is written as %2B"
 
 static const struct bad route_bad[] = {
 	{ "handler", "", EMPTY },
@@ -739,7 +740,7 @@ static const struct bad route_bad[] = {
 	    SOCKETS },
 	{ "handler", "unix:" P100 "/aaaaaaa",
 	    "the path of a unix socket is longer than 107 bytes" },
-	{ "handler", "tcp:app:0 | tcp:app:65536", PORT },
+	{ "handler", "tcp:app:0 | tcp:app:65536", SOCKETS },
 	{ "handler", "fd:3", "the program \"fd:3\" is not an absolute path" },
 	{ "handler", "UNIX:/a",
 	    "the program \"UNIX:/a\" is not an absolute path" },
@@ -755,11 +756,10 @@ static const struct bad route_bad[] = {
 	{ "methods", ",", EMPTY },
 	{ "methods", "POST;PUT | GET|POST", NO_METHOD },
 	{ "methods", "unsafe POST | POST, unsafe", "\"unsafe\" stands alone" },
-	{ "methods", "Unsafe | all | Any | *", ALL_UNSAFE },
+	{ "methods", "Unsafe | unsave | all | Any | *", NO_METHOD },
 	{ "preset", "forms", ONE_OF("none, form, webhook, php-cgi, php-fpm") },
 	{ "preset", "form php",
 	    "\"php\" is not one of none, form, webhook, php-cgi, php-fpm" },
-	{ "preset", "form form", "\"form\" is repeated" },
 	{ "preset", "form none", "\"none\" stands beside others" },
 	{ "key_from", "", EMPTY },
 	{ "key_from", ",", EMPTY },
@@ -769,23 +769,21 @@ static const struct bad route_bad[] = {
 	{ "key_from", "header:A once_key",
 	    "\"once_key\" does not say where the key is: write " PLACES },
 	{ "key_from", "headers:X-Key | Header:X-Key | body:id",
-	    " is no place for a key: there are " PLACES },
+	    " does not say where the key is: write " PLACES },
 	{ "key_from", "header:HTTP_X_KEY", "\"HTTP_X_KEY\"" VARIABLE },
 	{ "key_from", "header:X@Key", "\"X@Key\" is not the name of a field" },
 	{ "key_from", "header:", " needs a name after the colon" },
 	{ "key_from", "form: once_key",
 	    "\"form:\" needs a name after the colon" },
 	{ "key_from", "json:id",
-	    "\"id\" is not a JSON Pointer, such as json:/id" },
+	    "\"id\" is not a JSON Pointer, such as /a/0/b" },
 	{ "key_from", "json:$.id",
-	    "\"$.id\" is not a JSON Pointer, such as json:/id" },
+	    "\"$.id\" is not a JSON Pointer, such as /a/0/b" },
 	{ "key_from", "cookie:a=b",
 	    "\"a=b\" is not the name of a cookie: write cookie:NAME" },
-	{ "key_from", "header:A + header:B", "\"+\" has an empty part" PLUS },
-	{ "key_from", "header:A+ | +header:A | query:c++",
-	    " has an empty part" PLUS },
-	{ "key_from", "query:a+query:b+query:c",
-	    " has more than two parts" PLUS },
+	{ "key_from", "header:A + header:B", "\"+\"" PARTS },
+	{ "key_from", "header:A+ | +header:A | query:c++", PARTS },
+	{ "key_from", "query:a+query:b+query:c", PARTS },
 	{ "key_from",
 	    "query:1 query:2 query:3 query:4 query:5 query:6 query:7 "
 	    "query:8 query:9 query:10 query:11 query:12 query:13 query:14 "
@@ -796,36 +794,20 @@ static const struct bad route_bad[] = {
 	{ "scope", "cookie:a=b",
 	    "\"a=b\" is not the name of a cookie: write cookie:NAME" },
 	{ "fingerprint", "json | bytes", ONE_OF("value, exact, none") },
-	{ "methods", "post", UPPER_CASE "\"POST\"" },
-	{ "methods", "PUT m-Search", "\"m-Search\"" UPPER_CASE "\"M-SEARCH\"" },
+	{ "methods", "post", NO_METHOD },
+	{ "methods", "PUT m-Search", "\"m-Search\"" NO_METHOD },
 	{ "key", "yes", ONE_OF("optional, required, ignore") },
 	{ "key_syntax", "token", ONE_OF("any, string") },
 	{ "key_min_length", "0 | 4097", RANGE("1 to 4096") },
 	{ "key_max_length", "0 | 4097", RANGE("1 to 4096") },
 	{ "scope", "", EMPTY },
-	{ "scope", "Authorization",
-	    FIELD_OR "\"HTTP_AUTHORIZATION\", else "
-		     "\"AUTHORIZATION\"" },
-	{ "scope", "X-Tenant",
-	    FIELD_OR "\"HTTP_X_TENANT\", else \"X_TENANT\"" },
-	{ "scope", "REMOTE_USER x.tenant",
-	    "\"x.tenant\"" FIELD_OR "\"HTTP_X_TENANT\", else \"X_TENANT\"" },
-	{ "scope", "remote_user",
-	    FIELD_OR "\"HTTP_REMOTE_USER\", else \"REMOTE_USER\"" },
-	{ "scope", "HTTP-X-Tenant | http_x_tenant",
-	    " is not the name of a CGI variable: write "
-	    "\"HTTP_X_TENANT\"" },
-	{ "scope", "http", FIELD_OR "\"HTTP_HTTP\", else \"HTTP\"" },
-	{ "scope", "AUTHORIZATION",
-	    " is a field: write its CGI variable, "
-	    "HTTP_AUTHORIZATION" },
-	{ "scope", "COOKIE",
-	    " is a field: write its CGI variable, HTTP_COOKIE" },
-	{ "scope", "None", " is not a CGI variable: write \"none\"" },
-	{ "scope", "REMOTE_USER NONE",
-	    "\"NONE\" is not a CGI variable: write \"none\"" },
-	{ "scope", "_X | $user | 1A", " is not the name of a CGI variable" },
-	{ "scope", "REMOTE_USER none", "\"none\" stands alone" },
+	{ "scope",
+	    "Authorization | X-Tenant | remote_user | HTTP-X-Tenant | "
+	    "http_x_tenant | http | AUTHORIZATION | COOKIE | _X | $user | 1A",
+	    NO_CGI },
+	{ "scope", "REMOTE_USER x.tenant", "\"x.tenant\"" NO_CGI },
+	{ "scope", "None | NONE", ": \"none\" stands alone" },
+	{ "scope", "REMOTE_USER none", "\"none\": \"none\" stands alone" },
 	{ "scope_required", "true", ONE_OF("no, yes") },
 	{ "fingerprint_headers", "X-A http_x_b", "\"http_x_b\"" VARIABLE },
 	{ "request_timestamp", "HTTP_DATE", VARIABLE },
@@ -977,14 +959,14 @@ static const struct {
 	{ "[route  ]", "f:1: a route needs a path: [route /path]" },
 	{ "[route pay]", "f:1: route \"pay\" does not begin with \"/\"" },
 	{ "[route /p%61y]",
-	    "f:1: route \"/p%61y\" is percent-encoded; paths are compared "
-	    "decoded" },
+	    "f:1: route \"/p%61y\" is percent-encoded, or has a query or "
+	    "fragment; paths are compared decoded" },
 	{ "[route /pay?x=1]",
-	    "f:1: route \"/pay?x=1\" has a query or fragment, which is no part "
-	    "of a path" },
+	    "f:1: route \"/pay?x=1\" is percent-encoded, or has a query or "
+	    "fragment; paths are compared decoded" },
 	{ "[route /pay#x]",
-	    "f:1: route \"/pay#x\" has a query or fragment, which is no part "
-	    "of a path" },
+	    "f:1: route \"/pay#x\" is percent-encoded, or has a query or "
+	    "fragment; paths are compared decoded" },
 	{ "[route /a]\nkey = required\n[route /b]\n[route /a]",
 	    "f:4: route \"/a\" is repeated, first on line 1" },
 	{ "[route /a/b]\n[route /a//x/../b]",
@@ -1121,10 +1103,6 @@ static const struct {
 	    "f:3: preset = php-cgi runs a process for each request, whose "
 	    "exit status tells what became of the script: take protocol out, "
 	    "or use preset = php-fpm" },
-	/* what there was */
-	{ "[server]\nkey_header = X-Key\n",
-	    "f:2: option \"key_header\" is gone: write \"key_from = "
-	    "header:NAME\" in [defaults] or [route]" },
 };
 
 TEST(sections_that_are_unknown)

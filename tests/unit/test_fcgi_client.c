@@ -17,7 +17,7 @@ read_request(const struct buf *bytes, struct buf *text)
 	size_t at = 0, used;
 	struct fcgi f;
 
-	fcgi_init(&f, 1);
+	fcgi_init(&f);
 	while (at < bytes->len && event != FCGI_EV_END) {
 		event = fcgi_feed(&f, bytes->data + at, bytes->len - at, &used);
 		at += used;

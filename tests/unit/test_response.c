@@ -251,7 +251,7 @@ static const struct {
 	{ "reason of the handler", RESPONSE_DOCUMENT, 201, "Made", "",
 	    "Status: 201 Made\r\n\r\n" },
 	{ "status without a name", RESPONSE_DOCUMENT, 299, "", "",
-	    "Status: 299 \r\n\r\n" },
+	    "Status: 299 Success\r\n\r\n" },
 	{ "local redirect", RESPONSE_LOCAL_REDIRECT, 200, "",
 	    "Location: /a\r\n", "Location: /a\r\n\r\n" },
 };
@@ -296,7 +296,9 @@ TEST(reasons_of_all_statuses)
 	assert_string_equal(response_reason(422), "Unprocessable Content");
 	assert_string_equal(response_reason(429), "Too Many Requests");
 	assert_string_equal(response_reason(504), "Gateway Timeout");
-	assert_string_equal(response_reason(299), "");
+	assert_string_equal(response_reason(299), "Success");
+	assert_string_equal(response_reason(451), "Client Error");
+	assert_string_equal(response_reason(600), "");
 	assert_string_equal(response_reason(0), "");
 	assert_string_equal(response_reason(-1), "");
 }

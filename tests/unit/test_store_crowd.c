@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "caller.h"
+#include "scope.h"
 #include "store_fixture.h"
 
 /* By its first letter. */
