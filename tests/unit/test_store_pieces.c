@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 
@@ -101,7 +100,7 @@ STORE_TEST(others_commit_while_a_large_answer_is_being_stored)
 	assert_int_equal(state_of("large"), RECORD_IN_PROGRESS);
 	assert_true(bodies_are_well());
 	let_go();
-	pthread_join(large.thread, NULL);
+	end_thread(large.thread);
 	assert_ok(large.rc);
 	assert_true(answer_is(large.lease.id, SOME));
 	assert_true(bodies_are_well());
@@ -114,7 +113,7 @@ STORE_TEST(large_answers_at_once_do_not_mix)
 	for (size_t i = 0; i < COUNT(s); i++)
 		begin(&s[i], textf("%zu", i), SOME + i);
 	for (size_t i = 0; i < COUNT(s); i++) {
-		pthread_join(s[i].thread, NULL);
+		end_thread(s[i].thread);
 		assert_ok(s[i].rc);
 		assert_true(answer_is(s[i].lease.id, SOME + i));
 	}
@@ -192,7 +191,7 @@ send_request(struct requester *me, const char *key, size_t length, bool accept)
 static void
 answered(struct requester *me)
 {
-	pthread_join(me->thread, NULL);
+	end_thread(me->thread);
 	free(me->body);
 }
 
@@ -369,7 +368,7 @@ resolve_it(void *arg)
 static void
 assert_resolved(struct resolver *me, enum rc rc)
 {
-	pthread_join(me->thread, NULL);
+	end_thread(me->thread);
 	assert_int_equal(me->rc, rc);
 }
 
@@ -439,8 +438,8 @@ STORE_TEST(two_answers_to_one_key_do_not_mix)
 	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
 	assert_true(bodies_are_well());
 	let_go();
-	pthread_join(r[0].thread, NULL);
-	pthread_join(r[1].thread, NULL);
+	end_thread(r[0].thread);
+	end_thread(r[1].thread);
 	first = r[0].rc == RC_OK;
 	assert_ok(r[first ? 0 : 1].rc);
 	assert_int_equal(r[first ? 1 : 0].rc, RC_LOST);
@@ -545,7 +544,7 @@ STORE_TEST(doctor_finds_settled_answers_that_are_not_whole)
 	struct resolver r;
 
 	resolve(&r, store, lease.id, SOME, true);
-	pthread_join(r.thread, NULL);
+	end_thread(r.thread);
 	assert_true(doctor_says("bodies") == '+');
 	lose_last_piece();
 	assert_false(doctor_says("bodies") == '+');
