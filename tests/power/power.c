@@ -90,8 +90,9 @@ struct run {
 	uint64_t share; /* of 2^32: survivors that are looked at */
 	size_t each;    /* cuts; one of so many where all survived, too */
 	bool quiet;
-	bool careless; /* handlers may be, and nothing is promised then */
-	bool counting; /* about how many there are */
+	bool careless;   /* handlers may be, and nothing is promised then */
+	bool unpromised; /* those cuts alone are made, or those alone are not */
+	bool counting;   /* about how many there are */
 	struct seen seen;
 	size_t nested;
 	/* the cut */
@@ -475,7 +476,7 @@ cut_everywhere(struct run *r)
 		if (r->cut >= r->past->first) {
 			r->cuts++;
 			bounds(r);
-			if (!r->anything)
+			if (r->anything == r->unpromised)
 				survivors(r);
 		}
 		(void)disk_advance(r->disk);
@@ -539,7 +540,7 @@ past_of(const struct promise *p)
 	case SAID:
 		return past_new(life_said, life_nsaid);
 	case CARELESS:
-	case CARELESS_ALL: /* as if nothing had to be hardened */
+	case CARELESS_ALL: /* what the other one leaves out */
 		return past_new(life_careless, life_ncareless);
 	case PIECES:
 		return past_new(life_pieces, life_npieces);
@@ -584,7 +585,8 @@ cut_a_life(const struct promise *p)
 	life_init(&l, dir, p->durability);
 	if (p->life == PIECES || p->life == LIES)
 		l.max_wal = 1024 * 1024; /* its steps follow at once */
-	r.careless = p->life == CARELESS;
+	r.careless = p->life == CARELESS || p->life == CARELESS_ALL;
+	r.unpromised = p->life == CARELESS_ALL;
 	r.each = (p->life == PIECES ? 12 : 3) * part_of(p);
 	r.past = past_of(p);
 	r.past->nothing = true;

@@ -2,7 +2,7 @@
 import time
 
 import base
-from answer import eq, first, problem, replay
+from answer import eq, first, problem, ran_once, replay
 from once import parallel
 
 
@@ -27,13 +27,7 @@ def test_hundred_duplicates_run_once_and_the_rest_get_409(t):
 
 def test_hundred_requests_without_a_gate_agree(t):
     once = t.once(handler=t.sh('ledger; status 201; echo "$ONCE_TOKEN"'))
-    answers = parallel([lambda: once.post('k')] * 100)
-    done = [a for a in answers if a.status == 201]
-    for answer in answers:
-        if answer.status != 201:
-            problem(answer, 'key-in-progress')
-    eq(len([a for a in done if not a.replayed]), 1)
-    eq(len({a.body for a in done}), 1)
+    ran_once(parallel([lambda: once.post('k')] * 100))
     eq(t.ledger(), ['1 '])
 
 
@@ -92,17 +86,21 @@ def waiters(once, n):
     return conns
 
 
+def all_get_one(t, winner, conns):
+    answer = winner.answer()
+    first(answer, 201, b'done\n')
+    for conn in conns:
+        replay(conn.answer(), answer)
+    eq(t.ledger(), ['1 '])
+
+
 def test_wait_all_get_the_one_answer(t):
     gate, once = waiting(t, workers=16, wait_time='30s')
     winner = once.begin('k')
     gate.wait()
     conns = waiters(once, 12)
     gate.open()
-    answer = winner.answer()
-    first(answer, 201, b'done\n')
-    for conn in conns:
-        replay(conn.answer(), answer)
-    eq(t.ledger(), ['1 '])
+    all_get_one(t, winner, conns)
 
 
 def test_requests_that_wait_hold_up_no_others(t):
@@ -169,22 +167,6 @@ def test_another_fingerprint_does_not_wait(t):
     first(conn.answer(), 201)
 
 
-def test_waiters_of_one_process_see_the_end_in_another(t):
-    gate, one = waiting(t)
-    two = t.once(handler=t.sh('ledger two; status 500'), name='two',
-                 database=one.database, defaults={'concurrent': 'wait'},
-                 server={'admin_path': '/once'})
-    conn = one.begin('k')
-    gate.wait()
-    waiter = two.begin('k')
-    two.wait_waiting()
-    gate.open()
-    answer = conn.answer()
-    first(answer, 201)
-    replay(waiter.answer(), answer)
-    eq(t.ledger(), ['1 '])
-
-
 def test_two_processes_on_one_database_run_it_once(t):
     handler = t.sh('ledger; status 201; echo "$ONCE_TOKEN"')
     both = [t.once(handler=handler, name='one')]
@@ -192,18 +174,13 @@ def test_two_processes_on_one_database_run_it_once(t):
                        database=both[0].database))
     for n in range(5):
         key = 'k%d' % n
-        answers = parallel([lambda i=i: both[i % 2].post(key)
-                            for i in range(20)])
-        for answer in answers:
-            if answer.status != 201:
-                problem(answer, 'key-in-progress')
-        eq(len([a for a in answers if a.status == 201 and not a.replayed]), 1)
-        eq(len({a.body for a in answers if a.status == 201}), 1)
+        ran_once(parallel([lambda i=i: both[i % 2].post(key)
+                           for i in range(20)]))
     eq(len(t.ledger()), 5)
 
 
-def test_wait_ends_for_more_than_look_at_once(t):
-    """The first request of the key is another process's."""
+def test_waiters_of_one_process_see_the_end_in_another(t):
+    """More than look at once."""
     gate, once = waiting(t, wait_time='1h')
     two = t.once(handler=t.sh('ledger; status 500'), name='two',
                  database=once.database, server={'admin_path': '/once'},
@@ -212,8 +189,4 @@ def test_wait_ends_for_more_than_look_at_once(t):
     gate.wait()
     conns = waiters(two, 450)
     gate.open()
-    answer = winner.answer()
-    first(answer, 201, b'done\n')
-    for conn in conns:
-        replay(conn.answer(), answer)
-    eq(t.ledger(), ['1 '])
+    all_get_one(t, winner, conns)

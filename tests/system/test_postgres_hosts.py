@@ -55,6 +55,17 @@ def hosts(server):
     return int(server.sql('SELECT count(DISTINCT host) FROM once_owner'))
 
 
+def running(t):
+    """A host, and a handler that it runs."""
+    server = servers(t).make('a')
+    gate = t.gate()
+    handler = t.sh('ledger; gate gate; status 200')
+    a = container(t, server, 'a', handler)
+    run = Background(lambda: a.post('k'))
+    gate.wait()
+    return server, gate, handler, a, run
+
+
 def both_answer(t, a, b, gate, run):
     """b knows that a's request runs, and both get its answer."""
     eq(ctl(t, '-d', b.database, 'sweep', env=b.env).returncode, 0)
@@ -70,12 +81,7 @@ def both_answer(t, a, b, gate, run):
 
 
 def test_containers_of_one_machine_are_two_hosts(t):
-    server = servers(t).make('a')
-    gate = t.gate()
-    handler = t.sh('ledger; gate gate; status 200')
-    a = container(t, server, 'a', handler)
-    run = Background(lambda: a.post('k'))
-    gate.wait()
+    server, gate, handler, a, run = running(t)
     b = container(t, server, 'b', handler)
     eq(inode(t, 'a'), inode(t, 'b'))
     eq(hosts(server), 2)
@@ -83,24 +89,14 @@ def test_containers_of_one_machine_are_two_hosts(t):
 
 
 def test_a_container_with_a_copy_of_the_folder_is_another_host(t):
-    server = servers(t).make('a')
-    gate = t.gate()
-    handler = t.sh('ledger; gate gate; status 200')
-    a = container(t, server, 'a', handler)
-    run = Background(lambda: a.post('k'))
-    gate.wait()
+    server, gate, handler, a, run = running(t)
     b = container(t, server, 'b', handler, copy_of='a')
     eq(hosts(server), 2)
     both_answer(t, a, b, gate, run)
 
 
 def test_a_machine_with_a_copy_of_the_disk_is_seen_while_it_moves(t):
-    server = servers(t).make('a')
-    gate = t.gate()
-    handler = t.sh('ledger; gate gate; status 200')
-    a = container(t, server, 'a', handler)
-    run = Background(lambda: a.post('k'))
-    gate.wait()
+    server, gate, handler, a, run = running(t)
     b = container(t, server, 'b', handler, 'a', another_boot(t))
     eq(hosts(server), 1)
     b.wait_log('event=host-not-unique')
@@ -111,12 +107,7 @@ def test_a_machine_with_a_copy_of_the_disk_is_seen_while_it_moves(t):
 
 def test_a_machine_with_a_copy_of_the_disk_frees_no_key_of_the_other(t):
     """It cannot tell that the other one did not end by a boot."""
-    server = servers(t).make('a')
-    gate = t.gate()
-    handler = t.sh('ledger; gate gate; status 200')
-    a = container(t, server, 'a', handler)
-    run = Background(lambda: a.post('k'))
-    gate.wait()
+    server, gate, handler, a, run = running(t)
     proc.kill(a.pid, signal.SIGSTOP)
     b = container(t, server, 'b', handler, 'a', another_boot(t))
     eq(hosts(server), 1)

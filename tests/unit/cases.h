@@ -6,6 +6,7 @@
 #define CASES_H
 
 #include <errno.h> /* program_invocation_short_name */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,6 +32,25 @@
 			fail_msg("not within a minute: %s", #condition);       \
 		nanosleep(&(const struct timespec){ 0, (ms)*1000000L }, NULL); \
 	}
+
+static UNUSED pthread_t
+start_thread(void *(*act)(void *), void *arg)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, act, arg), 0);
+	return thread;
+}
+
+/* What the thread returned. */
+static UNUSED void *
+end_thread(pthread_t thread)
+{
+	void *result;
+
+	assert_int_equal(pthread_join(thread, &result), 0);
+	return result;
+}
 
 static struct CMUnitTest case_list[120];
 static int case_lines[COUNT(case_list)];

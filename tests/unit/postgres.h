@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 

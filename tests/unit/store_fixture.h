@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 
 #include <dirent.h>
-#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -240,6 +239,15 @@ teardown(void **state)
 	return rmdir(dir);
 }
 
+#ifdef VFS_H
+static UNUSED int
+begin_group(UNUSED void **state)
+{
+	vfs_install();
+	return 0;
+}
+#endif
+
 #define STORE_TEST(name)  TEST_WITH(name, setup, teardown)
 #define DIR_TEST(name)    TEST_WITH(name, setup_dir, teardown)
 #define TOPICS_TEST(name) TEST_WITH(name, setup_topics, teardown)
@@ -269,17 +277,6 @@ static UNUSED void
 rest(int64_t ms)
 {
 	usleep((useconds_t)ms * 1000);
-}
-
-/* --- threads ------------------------------------------------------------- */
-
-static UNUSED pthread_t
-start_thread(void *(*act)(void *), void *arg)
-{
-	pthread_t thread;
-
-	assert_int_equal(pthread_create(&thread, NULL, act, arg), 0);
-	return thread;
 }
 
 /* --- other processes ---------------------------------------------------- */

@@ -6,7 +6,6 @@
 
 #include <sys/syscall.h>
 
-#include <pthread.h>
 #include <semaphore.h>
 #include <time.h>
 
@@ -132,9 +131,9 @@ TEST(a_semaphore_is_waited_for_by_the_monotonic_clock)
 	assert_false(clock_wait_mono(&sem, start - 1000));
 	assert_false(clock_wait_mono(&sem, start + 120));
 	assert_true(clock_mono() >= start + 120);
-	assert_int_equal(pthread_create(&thread, NULL, post, &sem), 0);
+	thread = start_thread(post, &sem);
 	assert_true(clock_wait_mono(&sem, clock_mono() + 60000));
-	pthread_join(thread, NULL);
+	end_thread(thread);
 	sem_destroy(&sem);
 }
 

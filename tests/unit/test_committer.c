@@ -5,7 +5,6 @@
  */
 #include "config.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include "cases.h"
@@ -61,11 +60,11 @@ gather(void *(*other)(void *))
 
 	lock_take(&c.lock);
 	if (other != NULL)
-		assert_int_equal(pthread_create(&thread, NULL, other, NULL), 0);
+		thread = start_thread(other, NULL);
 	committer_gather(&c);
 	lock_give(&c.lock);
 	if (other != NULL)
-		pthread_join(thread, NULL);
+		end_thread(thread);
 	return c.queue.n;
 }
 

@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "cases.h"

@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -242,12 +241,11 @@ TEST(messages_of_many_threads_all_come_in_the_order_of_each)
 
 	for (int i = 0; i < SENDERS; i++) {
 		who[i] = i;
-		assert_int_equal(
-		    pthread_create(&thread[i], NULL, send_many, &who[i]), 0);
+		thread[i] = start_thread(send_many, &who[i]);
 	}
 	loop_run(loop);
 	for (int i = 0; i < SENDERS; i++)
-		assert_int_equal(pthread_join(thread[i], NULL), 0);
+		end_thread(thread[i]);
 }
 
 enum { BRIEF = 2000 };
@@ -280,15 +278,14 @@ TEST(a_loop_may_end_while_its_sender_is_not_done)
 	pthread_t thread;
 
 	assert_int_equal(sem_init(&opened, 0, 0), 0);
-	assert_int_equal(
-	    pthread_create(&thread, NULL, send_to_brief_loops, NULL), 0);
+	thread = start_thread(send_to_brief_loops, NULL);
 	for (int i = 0; i < BRIEF; i++) {
 		assert_ok(loop_open(&brief));
 		sem_post(&opened);
 		loop_run(brief);
 		loop_close(brief);
 	}
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	end_thread(thread);
 }
 
 /* --- descriptors --- */

@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <pthread.h>
 
 #include "cases.h"
 
@@ -270,13 +269,12 @@ TEST(nothing_is_lost_between_threads)
 	int i;
 
 	for (i = 0; i < THREADS; i++)
-		assert_int_equal(
-		    pthread_create(&thread[i], NULL, count, NULL), 0);
+		thread[i] = start_thread(count, NULL);
 	for (i = 0; i < 50; i++)
 		assert_true(value_of(commits) <=
 		    value_of("oncewrap_commit_batch_bucket{le=\"+Inf\"}"));
 	for (i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
+		end_thread(thread[i]);
 	assert_true(is(created, before + THREADS * TIMES));
 	assert_true(is(commits, commits_before + THREADS * TIMES));
 }

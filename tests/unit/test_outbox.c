@@ -159,10 +159,9 @@ CASE(an_end_that_cannot_be_recorded_is_recorded_later)
 }
 
 static int
-begin_group(UNUSED void **state)
+begin_runs(void **state)
 {
-	vfs_install();
-	return run_init() == RC_OK ? 0 : -1;
+	return begin_group(state) == 0 && run_init() == RC_OK ? 0 : -1;
 }
 
-GROUP(begin_group, NULL)
+GROUP(begin_runs, NULL)

@@ -140,6 +140,6 @@ TEST(no_count_of_several_threads_is_lost)
 		    thread_start(&thread[i], "count", 65536, count_many, NULL),
 		    0);
 	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_join(thread[i], NULL), 0);
+		end_thread(thread[i]);
 	assert_int_equal(all_of(RECENT_UNKNOWN), THREADS * EACH);
 }

@@ -6,8 +6,6 @@
 
 #include <sys/stat.h>
 
-#include <pthread.h>
-
 #include "store_fixture.h"
 
 /* --- reserving ---------------------------------------------------------- */

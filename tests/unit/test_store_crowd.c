@@ -4,8 +4,6 @@
  */
 #include "config.h"
 
-#include <pthread.h>
-
 #include "scope.h"
 #include "store_fixture.h"
 
@@ -199,17 +197,14 @@ static int
 keep_together(int first)
 {
 	pthread_t threads[CALLERS];
-	void *runs;
 	int n = 0;
 
 	pthread_barrier_init(&together, NULL, CALLERS);
 	for (int i = 0; i < CALLERS; i++)
 		threads[i] =
 		    start_thread(keep_one, (void *)(intptr_t)(first + i));
-	for (int i = 0; i < CALLERS; i++) {
-		assert_int_equal(pthread_join(threads[i], &runs), 0);
-		n += runs != NULL;
-	}
+	for (int i = 0; i < CALLERS; i++)
+		n += end_thread(threads[i]) != NULL;
 	pthread_barrier_destroy(&together);
 	return n;
 }

@@ -284,12 +284,4 @@ STORE_TEST(a_store_that_refuses_writes_is_not_started)
 	store = open_store();
 }
 
-static int
-begin_group(void **state)
-{
-	(void)state;
-	vfs_install();
-	return 0;
-}
-
 GROUP(begin_group, NULL)

@@ -3,8 +3,6 @@
  */
 #include "config.h"
 
-#include <pthread.h>
-
 #define PATIENCE 2000
 
 #include "metrics.h"
@@ -426,23 +424,18 @@ STORE_TEST(all_waiters_are_woken)
 {
 	pthread_t thread[4];
 	uint64_t generation = 0;
-	void *result;
 	int round;
 
 	for (round = 0; round < 2; round++) {
 		(void)store_wait_work(store, &generation, clock_mono());
 		for (size_t i = 0; i < COUNT(thread); i++)
-			assert_int_equal(pthread_create(&thread[i], NULL,
-					     wait_for_news, &generation),
-			    0);
+			thread[i] = start_thread(wait_for_news, &generation);
 		if (round == 0)
 			accept_job("k");
 		else
 			store_wake(store);
-		for (size_t i = 0; i < COUNT(thread); i++) {
-			pthread_join(thread[i], &result);
-			assert_non_null(result);
-		}
+		for (size_t i = 0; i < COUNT(thread); i++)
+			assert_non_null(end_thread(thread[i]));
 	}
 }
 

@@ -78,8 +78,8 @@ meet(struct side *first, struct side *second)
 	start(second);
 	AWAIT(atomic_load(&second->ended) || waiting() > 1);
 	let_commit();
-	assert_int_equal(pthread_join(first->thread, NULL), 0);
-	assert_int_equal(pthread_join(second->thread, NULL), 0);
+	end_thread(first->thread);
+	end_thread(second->thread);
 	assert_ok(first->rc);
 	assert_ok(second->rc);
 }

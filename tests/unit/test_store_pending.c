@@ -520,7 +520,7 @@ static void
 stop_cancelling(pthread_t thread)
 {
 	atomic_store(&cancelling, false);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	end_thread(thread);
 }
 
 CASE(with_a_warning_nothing_is_told)
@@ -708,7 +708,7 @@ CASE(an_answer_that_a_failover_forgets_is_not_told)
 	(void)control("server kill");
 	(void)control("heir start");
 	(void)control("heir promote");
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	end_thread(thread);
 	assert_int_equal(asker.rc, RC_IO);
 	record_free(&asker.record);
 	store_close(asker.store);

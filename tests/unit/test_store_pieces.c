@@ -3,14 +3,59 @@
  */
 #include "config.h"
 
-#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 
 #include "store_fixture.h"
 #include "store_body.h"
 
-/* A body of so many pieces that it takes a while, and one of a few. */
-#define LONG (32 * 1024 * 1024)
-#define SOME 1000000
+/* A body of a few pieces. */
+#define SOME         1000000
+#define PIECES_OF(n) (((n) + STORE_PIECE - 1) / STORE_PIECE)
+
+/* In place of the committer's: so many of the next pieces are held up once they
+ * are committed. */
+static atomic_int to_hold, held;
+static sem_t gate;
+
+enum rc __real_committer_do(struct committer *c, struct write *w);
+enum rc __wrap_committer_do(struct committer *c, struct write *w);
+enum rc
+__wrap_committer_do(struct committer *c, struct write *w)
+{
+	const bool large = (w->flags & WRITE_LARGE) != 0;
+	const enum rc rc = __real_committer_do(c, w);
+
+	if (large && rc == RC_OK && atomic_fetch_sub(&to_hold, 1) > 0) {
+		atomic_fetch_add(&held, 1);
+		while (sem_wait(&gate) == -1)
+			;
+	}
+	return rc;
+}
+
+/* Each of the next n bodies stops before it is stored whole. */
+static void
+hold(int n)
+{
+	atomic_store(&held, 0);
+	sem_init(&gate, 0, 0);
+	atomic_store(&to_hold, n);
+}
+
+static void
+await_held(int n)
+{
+	AWAIT(atomic_load(&held) == n);
+	assert_true(count_of(PIECES) >= n);
+}
+
+static void
+let_go(void)
+{
+	for (int i = atomic_load(&held); i > 0; i--)
+		sem_post(&gate);
+}
 
 struct settler {
 	pthread_t thread;
@@ -47,16 +92,17 @@ STORE_TEST(others_commit_while_a_large_answer_is_being_stored)
 {
 	struct settler large;
 
-	begin(&large, "large", LONG);
-	while (count_of(PIECES) == 0)
-		assert_int_equal(state_of("large"), RECORD_IN_PROGRESS);
+	hold(1);
+	begin(&large, "large", SOME);
+	await_held(1);
 	put("small", RECORD_COMPLETED);
 	/* both are durable, and it is not */
 	assert_int_equal(state_of("large"), RECORD_IN_PROGRESS);
 	assert_true(bodies_are_well());
-	pthread_join(large.thread, NULL);
+	let_go();
+	end_thread(large.thread);
 	assert_ok(large.rc);
-	assert_true(answer_is(large.lease.id, LONG));
+	assert_true(answer_is(large.lease.id, SOME));
 	assert_true(bodies_are_well());
 }
 
@@ -67,7 +113,7 @@ STORE_TEST(large_answers_at_once_do_not_mix)
 	for (size_t i = 0; i < COUNT(s); i++)
 		begin(&s[i], textf("%zu", i), SOME + i);
 	for (size_t i = 0; i < COUNT(s); i++) {
-		pthread_join(s[i].thread, NULL);
+		end_thread(s[i].thread);
 		assert_ok(s[i].rc);
 		assert_true(answer_is(s[i].lease.id, SOME + i));
 	}
@@ -119,7 +165,7 @@ request_it(void *arg)
 
 	r = reservation(me->key);
 	give_request(&r, me->body, me->length);
-	r.max_kept = 40 * 1024 * 1024;
+	r.max_kept = 3 * SOME / 2;
 	if (!me->accept) {
 		r.attempt = &attempt;
 		r.reconcile_delay = HOUR;
@@ -145,7 +191,7 @@ send_request(struct requester *me, const char *key, size_t length, bool accept)
 static void
 answered(struct requester *me)
 {
-	pthread_join(me->thread, NULL);
+	end_thread(me->thread);
 	free(me->body);
 }
 
@@ -163,22 +209,23 @@ STORE_TEST(others_commit_while_a_large_request_is_stored)
 
 	for (int accept = 0; accept < 2; accept++) {
 		key = accept ? "accepted" : "reserved";
-		send_request(&large, key, LONG, accept != 0);
-		while (count_of(PIECES) == 0)
-			assert_int_equal(state_of(key), RECORD_NONE);
+		hold(1);
+		send_request(&large, key, SOME, accept != 0);
+		await_held(1);
 		small = reserve("small");
 		settle_for(&small, RECORD_COMPLETED, 0);
 		/* both are durable, and it is not: nothing may run */
 		assert_int_equal(state_of(key), RECORD_NONE);
 		assert_int_equal(count_of(STAGED), 1);
 		assert_true(bodies_are_well());
+		let_go();
 		answered(&large);
 		assert_ok(large.rc);
 		assert_int_equal(large.decision, DECIDE_RUN);
 		assert_int_equal(state_of(key),
 		    accept ? RECORD_PENDING : RECORD_IN_PROGRESS);
 		assert_int_equal(count_of(STAGED), 0);
-		assert_true(stored_is(key, LONG));
+		assert_true(stored_is(key, SOME));
 		assert_true(bodies_are_well());
 		if (!accept) {
 			settle_for(&large.lease, RECORD_COMPLETED, 0);
@@ -201,7 +248,7 @@ STORE_TEST(of_two_requests_with_one_key_one_leaves_nothing)
 	assert_true(
 	    (r[0].decision == DECIDE_RUN) != (r[1].decision == DECIDE_RUN));
 	assert_int_equal(count_of(STAGED), 0);
-	assert_int_equal(count_of(PIECES), (SOME + 131071) / 131072);
+	assert_int_equal(count_of(PIECES), PIECES_OF(SOME));
 	assert_true(stored_is("k", SOME));
 	assert_true(bodies_are_well());
 }
@@ -211,13 +258,14 @@ STORE_TEST(a_request_that_is_being_stored_counts)
 {
 	struct requester r[2];
 
-	send_request(&r[0], "a", LONG, false);
-	while (count_of(PIECES) == 0)
-		sched_yield();
-	send_request(&r[1], "b", LONG, true);
+	hold(1);
+	send_request(&r[0], "a", SOME, false);
+	await_held(1);
+	send_request(&r[1], "b", SOME, true);
 	answered(&r[1]);
 	assert_ok(r[1].rc);
 	assert_int_equal(r[1].decision, DECIDE_NO_ROOM);
+	let_go();
 	answered(&r[0]);
 	assert_int_equal(r[0].decision, DECIDE_RUN);
 	assert_int_equal(count_of(STAGED), 0);
@@ -246,13 +294,14 @@ STORE_TEST(what_a_living_process_has_staged_stays)
 	struct requester r;
 
 	other = open_store();
-	send_request(&r, "k", LONG, false);
-	while (count_of(PIECES) == 0)
-		sched_yield();
+	hold(1);
+	send_request(&r, "k", SOME, false);
+	await_held(1);
 	assert_int_equal(sweep(other), 0);
+	let_go();
 	answered(&r);
 	assert_ok(r.rc);
-	assert_true(stored_is("k", LONG));
+	assert_true(stored_is("k", SOME));
 	store_close(other);
 }
 
@@ -319,7 +368,7 @@ resolve_it(void *arg)
 static void
 assert_resolved(struct resolver *me, enum rc rc)
 {
-	pthread_join(me->thread, NULL);
+	end_thread(me->thread);
 	assert_int_equal(me->rc, rc);
 }
 
@@ -353,17 +402,18 @@ STORE_TEST(others_commit_while_a_key_without_a_lease_is_settled)
 
 	for (int by_operator = 0; by_operator < 2; by_operator++) {
 		lease = put("large", RECORD_UNKNOWN);
-		resolve(&r, store, lease.id, LONG, by_operator != 0);
-		while (count_of(PIECES) == 0)
-			assert_int_equal(state_of("large"), RECORD_UNKNOWN);
+		hold(1);
+		resolve(&r, store, lease.id, SOME, by_operator != 0);
+		await_held(1);
 		small = reserve("small");
 		settle_for(&small, RECORD_COMPLETED, 0);
 		/* both are durable, and it is not */
 		assert_int_equal(state_of("large"), RECORD_UNKNOWN);
 		assert_int_equal(count_of(STAGED), 1);
 		assert_true(bodies_are_well());
+		let_go();
 		assert_resolved(&r, RC_OK);
-		assert_true(answer_is(lease.id, LONG));
+		assert_true(answer_is(lease.id, SOME));
 		assert_int_equal(count_of(STAGED), 0);
 		assert_int_equal(count_of(ANSWERS), 1);
 		assert_true(bodies_are_well());
@@ -380,19 +430,22 @@ STORE_TEST(two_answers_to_one_key_do_not_mix)
 	struct resolver r[2];
 	bool first;
 
-	resolve(&r[0], store, lease.id, LONG, false);
-	resolve(&r[1], other, lease.id, LONG - 1, true);
-	while (count_of(STAGED) < 2)
-		assert_int_equal(state_of("k"), RECORD_UNKNOWN);
+	hold(2);
+	resolve(&r[0], store, lease.id, SOME, false);
+	resolve(&r[1], other, lease.id, SOME - 1, true);
+	await_held(2);
+	assert_int_equal(count_of(STAGED), 2);
+	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
 	assert_true(bodies_are_well());
-	pthread_join(r[0].thread, NULL);
-	pthread_join(r[1].thread, NULL);
+	let_go();
+	end_thread(r[0].thread);
+	end_thread(r[1].thread);
 	first = r[0].rc == RC_OK;
 	assert_ok(r[first ? 0 : 1].rc);
 	assert_int_equal(r[first ? 1 : 0].rc, RC_LOST);
-	assert_true(answer_is(lease.id, first ? LONG : LONG - 1));
+	assert_true(answer_is(lease.id, first ? SOME : SOME - 1));
 	assert_int_equal(count_of(STAGED), 0);
-	assert_int_equal(count_of(PIECES), LONG / STORE_PIECE);
+	assert_int_equal(count_of(PIECES), PIECES_OF(SOME));
 	assert_int_equal(count_of(ANSWERS), 1);
 	assert_true(bodies_are_well());
 	store_close(other);
@@ -435,10 +488,11 @@ STORE_TEST(an_answer_to_a_key_that_changed_meanwhile_leaves_nothing)
 
 	for (size_t i = 0; i < COUNT(changes); i++) {
 		lease = put("k", RECORD_UNKNOWN);
-		resolve(&r, store, lease.id, LONG, i % 2 == 0);
-		while (count_of(STAGED) == 0)
-			sched_yield();
+		hold(1);
+		resolve(&r, store, lease.id, SOME, i % 2 == 0);
+		await_held(1);
 		changes[i](lease.id);
+		let_go();
 		assert_resolved(&r, RC_LOST);
 		assert_int_equal(state_of("k"), after[i]);
 		if (after[i] == RECORD_COMPLETED)
@@ -455,13 +509,14 @@ STORE_TEST(pieces_of_an_answer_that_are_gone_are_stored_again)
 	struct store_lease lease = put("k", RECORD_UNKNOWN);
 	struct resolver r;
 
-	resolve(&r, store, lease.id, LONG, false);
-	while (count_of(PIECES) < 2)
-		sched_yield();
+	hold(1);
+	resolve(&r, store, lease.id, SOME, false);
+	await_held(1);
 	delete_all(STAGED);
 	delete_all(PIECES);
+	let_go();
 	assert_resolved(&r, RC_OK);
-	assert_true(answer_is(lease.id, LONG));
+	assert_true(answer_is(lease.id, SOME));
 	assert_int_equal(count_of(STAGED), 0);
 	assert_true(bodies_are_well());
 }
@@ -489,7 +544,7 @@ STORE_TEST(doctor_finds_settled_answers_that_are_not_whole)
 	struct resolver r;
 
 	resolve(&r, store, lease.id, SOME, true);
-	pthread_join(r.thread, NULL);
+	end_thread(r.thread);
 	assert_true(doctor_says("bodies") == '+');
 	lose_last_piece();
 	assert_false(doctor_says("bodies") == '+');

@@ -395,12 +395,4 @@ SYNCED(answers_of_a_process_that_does_not_sync_are_synced_first)
 	assert_int_equal(syncs_of_an_answer(store), 0);
 }
 
-static int
-begin_group(void **state)
-{
-	(void)state;
-	vfs_install();
-	return 0;
-}
-
 GROUP(begin_group, NULL)

@@ -251,18 +251,6 @@ watch(void *arg)
 	return NULL;
 }
 
-static void
-start_watch(struct watch *w)
-{
-	assert_int_equal(pthread_create(&w->thread, NULL, watch, w), 0);
-}
-
-static void
-end_watch(struct watch *w)
-{
-	assert_int_equal(pthread_join(w->thread, NULL), 0);
-}
-
 /* The lookup waits for the transaction whose COMMIT is still on its way. */
 CASE(a_commit_that_arrives_late)
 {
@@ -275,9 +263,9 @@ CASE(a_commit_that_arrives_late)
 	s.cut = "hold-question";
 	s.runs = 0;
 	(void)control("net cut_at none");
-	start_watch(&w);
+	w.thread = start_thread(watch, &w);
 	assert_ok(txn_run(pool, TXN_WRITE, sell, &s));
-	end_watch(&w);
+	end_thread(w.thread);
 	assert_int_equal(s.runs, 1);
 	assert_int_equal(sales(), 2);
 }
@@ -370,9 +358,9 @@ sell_without_standby(struct sale *s, const char *function)
 	    "WHERE wait_event = 'SyncRep'",
 	    function);
 	(void)control("primary synchronous ghost");
-	start_watch(&w);
+	w.thread = start_thread(watch, &w);
 	rc = txn_run(pool, TXN_WRITE, sell, s);
-	end_watch(&w);
+	end_thread(w.thread);
 	return rc;
 }
 
@@ -518,9 +506,7 @@ CASE(connections_are_cut_at_random)
 	cuts = 0;
 	for (int i = 0; i < THREADS; i++) {
 		seller[i].first = i * INT64_C(1000000);
-		assert_int_equal(pthread_create(&seller[i].thread, NULL,
-				     sell_many, &seller[i]),
-		    0);
+		seller[i].thread = start_thread(sell_many, &seller[i]);
 	}
 	while (atomic_load(&selling) > 0 && (n = cuts) < 3 * CUTS) {
 		(void)number("SELECT count(*) FROM sale");
@@ -532,7 +518,7 @@ CASE(connections_are_cut_at_random)
 	}
 	(void)control("net cut_at none");
 	for (int i = 0; i < THREADS; i++) {
-		assert_int_equal(pthread_join(seller[i].thread, NULL), 0);
+		end_thread(seller[i].thread);
 		assert_int_equal(seller[i].failed, 0);
 		assert_int_equal(seller[i].pending, 0);
 		sold += seller[i].sold;

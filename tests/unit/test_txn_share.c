@@ -104,13 +104,7 @@ share_thread(void *arg)
 static void
 start(struct name *n)
 {
-	assert_int_equal(pthread_create(&n->thread, NULL, share_thread, n), 0);
-}
-
-static void
-end(struct name *n)
-{
-	assert_int_equal(pthread_join(n->thread, NULL), 0);
+	n->thread = start_thread(share_thread, n);
 }
 
 static void
@@ -154,9 +148,9 @@ share_together(struct name *first, struct name *others, int n)
 		wait_for(count_waiting, i + 1);
 	}
 	(void)control("net thaw");
-	end(first);
+	end_thread(first->thread);
 	for (int i = 0; i < n; i++)
-		end(&others[i]);
+		end_thread(others[i].thread);
 }
 
 static long
@@ -293,8 +287,8 @@ CASE(a_group_that_goes_nowhere_holds_no_other_up)
 	wait_for(names, 2);
 	sem_post(&go_on);
 	for (int i = 0; i < 2; i++)
-		end(&other[i]);
-	end(&stuck);
+		end_thread(other[i].thread);
+	end_thread(stuck.thread);
 	assert_int_equal(names(), 3);
 	assert_int_equal(count_waiting(), 0);
 	assert_int_equal(pool->writes.waiting, 0);
@@ -321,7 +315,7 @@ CASE(clients_of_a_slow_network_do_not_wait_for_one_another)
 	}
 	(void)control("net thaw");
 	for (int i = 0; i < 8; i++)
-		end(&n[i]);
+		end_thread(n[i].thread);
 	assert_int_equal(names(), 9);
 	txn_close(pool);
 	pool = other;
@@ -342,7 +336,7 @@ CASE(after_a_group_that_took_long_no_operation_waits)
 	while (clock_mono() < until)
 		(void)sched_yield();
 	sem_post(&go_on);
-	end(&n[0]);
+	end_thread(n[0].thread);
 	(void)control("net freeze");
 	for (int i = 1; i < 4; i++) {
 		start(&n[i]);
@@ -351,7 +345,7 @@ CASE(after_a_group_that_took_long_no_operation_waits)
 	}
 	(void)control("net thaw");
 	for (int i = 1; i < 4; i++)
-		end(&n[i]);
+		end_thread(n[i].thread);
 	assert_int_equal(names(), 4);
 	sem_destroy(&go_on);
 }
@@ -384,11 +378,10 @@ CASE(many_threads_share)
 	pool->writes.most = 2;
 	for (int i = 0; i < THREADS; i++) {
 		of[i] = i;
-		assert_int_equal(
-		    pthread_create(&thread[i], NULL, share_many, &of[i]), 0);
+		thread[i] = start_thread(share_many, &of[i]);
 	}
 	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_join(thread[i], NULL), 0);
+		end_thread(thread[i]);
 	assert_int_equal(names(), THREADS * EACH);
 	assert_int_equal(count_waiting(), 0);
 	assert_int_equal(pool->writes.groups, 0);

@@ -3,8 +3,6 @@
  */
 #include "config.h"
 
-#include <pthread.h>
-
 #include "store_fixture.h"
 #include "committer_impl.h"
 #include "store_impl.h"
@@ -63,13 +61,12 @@ run_together(struct topic_write *t, unsigned n)
 	raw_run(other, "BEGIN IMMEDIATE");
 	for (unsigned i = 0; i < n; i++) {
 		t[i].w.run = topic_run;
-		assert_int_equal(
-		    pthread_create(&t[i].thread, NULL, do_it, &t[i]), 0);
+		t[i].thread = start_thread(do_it, &t[i]);
 		AWAIT(queued() > i);
 	}
 	raw_run(other, "ROLLBACK");
 	for (unsigned i = 0; i < n; i++)
-		pthread_join(t[i].thread, NULL);
+		end_thread(t[i].thread);
 	sqlite3_close(other);
 }
 

@@ -185,6 +185,16 @@ def replay(answer, original, dropped=('set-cookie', 'date')):
     eq(kept(answer), kept(original), answer)
 
 
+def ran_once(answers):
+    """One of these ran; the others are its replays, or came while it ran."""
+    done = [a for a in answers if a.status == 201]
+    for answer in answers:
+        if answer.status != 201:
+            problem(answer, 'key-in-progress')
+    eq(len([a for a in done if not a.replayed]), 1)
+    eq(len({a.body for a in done}), 1)
+
+
 def http_date(text):
     """Seconds since 1970 of an IMF-fixdate."""
     assert re.fullmatch(r'(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d (Jan|Feb|Mar|'
