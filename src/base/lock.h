@@ -29,8 +29,6 @@ enum lock_rank {
 	/* the queue of writes and their health (committer_impl.h), or the
 	 * generation of work (store_ops.h) */
 	LOCK_COMMITTER,
-	/* the tasks that wait for a helper (helpers.c) */
-	LOCK_HELPERS,
 	/* what limits refused in the last minute (recent.c) */
 	LOCK_REFUSED,
 	/* the repeated requests of each scope (maintenance.c) */
