@@ -8,7 +8,6 @@
 
 #include <assert.h>
 #include <semaphore.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,19 +63,23 @@ give(struct helpers_thread *by, struct helpers_task *t)
 }
 
 static void
+set_free(struct helpers_thread *by)
+{
+	by->next = by->helpers->free;
+	by->helpers->free = by;
+}
+
+static void
 task_done(struct loop_message *m)
 {
-	struct helpers_task *t = (struct helpers_task *)(void *)((char *)m -
-	    offsetof(struct helpers_task, message));
+	struct helpers_task *t = OWNER(m, struct helpers_task, message);
 	struct helpers_thread *by = t->by;
 	struct helpers_task *next;
 
 	if (by != NULL && (next = next_task(by->helpers)) != NULL)
 		give(by, next);
-	else if (by != NULL) {
-		by->next = by->helpers->free;
-		by->helpers->free = by;
-	}
+	else if (by != NULL)
+		set_free(by);
 	t->done(t);
 }
 
@@ -142,6 +145,17 @@ helpers_ask(struct helpers *h, struct helpers_task *t)
 		t->work(t);
 		loop_send(h->loop, &t->message);
 	}
+}
+
+enum rc
+helpers_start(struct helpers *h)
+{
+	struct helpers_thread *by = free_thread(h);
+
+	if (by == NULL)
+		return RC_NOMEM;
+	set_free(by);
+	return RC_OK;
 }
 
 enum rc

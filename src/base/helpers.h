@@ -23,6 +23,10 @@ struct helpers_task {
 enum rc helpers_open(
     struct helpers **out, struct loop *l, const char *name, unsigned most);
 
+/* Starts the first thread now, so that no task is done in a call.  RC_NOMEM: it
+ * could not be started, which is logged. */
+enum rc helpers_start(struct helpers *h);
+
 /* Ends the threads; all tasks have come back.  NULL is allowed. */
 void helpers_close(struct helpers *h);
 

@@ -15,9 +15,6 @@
 
 /* The order, from the first lock that a thread may take to the last. */
 enum lock_rank {
-	/* the configuration of new items, which thread dispatches, and how many
-	 * items of each kind run (scheduler.c) */
-	LOCK_SCHEDULER,
 	/* the processes that stay, and the runs that wait for one
 	 * (workers_impl.h) */
 	LOCK_PROCESSES,
@@ -26,8 +23,7 @@ enum lock_rank {
 	 * PostgreSQL: the owners that were seen and late outcomes
 	 * (postgres_impl.h), or the slots of connections (txn_impl.h) */
 	LOCK_STORE,
-	/* the queue of writes and their health (committer_impl.h), or the
-	 * generation of work (store_ops.h) */
+	/* the queue of writes and their health (committer_impl.h) */
 	LOCK_COMMITTER,
 	/* what limits refused in the last minute (recent.c) */
 	LOCK_REFUSED,

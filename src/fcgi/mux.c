@@ -56,8 +56,7 @@ serve_ready(struct mux *m)
 static void
 mux_come(struct loop_message *msg)
 {
-	struct mux *m =
-	    (struct mux *)(void *)((char *)msg - offsetof(struct mux, again));
+	struct mux *m = OWNER(msg, struct mux, again);
 
 	m->is_again = false;
 	serve_ready(m);
@@ -139,8 +138,7 @@ mux_expire(struct mux *m)
 static void
 mux_due(struct loop_timer *t)
 {
-	struct mux *m =
-	    (struct mux *)(void *)((char *)t - offsetof(struct mux, timer));
+	struct mux *m = OWNER(t, struct mux, timer);
 
 	mux_expire(m);
 	mux_advance(m);

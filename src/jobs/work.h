@@ -1,8 +1,9 @@
 /*
  * A kind of work: what the scheduler must know of it.
  *
- * One thread at a time looks for work, so next() needs no lock.  run() may be
- * called by several threads at once, each with an item of its own.
+ * Helpers call both functions.  There is one look at a time, so next() needs no
+ * lock.  run() may be called by several threads at once, each with an item of
+ * its own.
  */
 #ifndef WORK_H
 #define WORK_H
@@ -22,8 +23,8 @@ struct work_kind {
 	unsigned (*limit)(const struct conf *conf);
 
 	/* Whether work of this kind can be expected, from other processes too.
-	 * If not, the scheduler still looks for what is left, but keeps no
-	 * thread ready for it. */
+	 * If not, the scheduler still looks for what is left, but not while
+	 * all its threads run something. */
 	bool (*expected)(const struct conf *conf);
 
 	/*

@@ -8,7 +8,6 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "log.h"
 #include "loop.h"
 #include "mux.h"
+#include "scheduler.h"
 #include "thread.h"
 #include "serve.h"
 
@@ -24,6 +24,7 @@ struct serve {
 	struct loop *loop;
 	struct engine *engine;
 	struct mux *mux;
+	struct scheduler *scheduler;
 	pthread_t thread;
 	bool stopped;      /* no request begins any more */
 	atomic_bool ended; /* ... and none is under way */
@@ -57,7 +58,7 @@ check_ended(void *arg)
 	struct serve *s = arg;
 
 	if (!s->stopped || !engine_is_idle(s->engine) ||
-	    atomic_exchange(&s->ended, true))
+	    !scheduler_ended(s->scheduler) || atomic_exchange(&s->ended, true))
 		return;
 	/* The main thread waits for signals only. */
 	(void)kill(getpid(), SIGUSR1);
@@ -97,8 +98,7 @@ serve_main(void *arg)
 static void
 order_comes(struct loop_message *m)
 {
-	struct order *o = (struct order *)(void *)((char *)m -
-	    offsetof(struct order, message));
+	struct order *o = OWNER(m, struct order, message);
 
 	o->act(o);
 	sem_post(&o->done);
@@ -128,6 +128,7 @@ act_reload(struct order *o)
 {
 	mux_reload(o->serve->mux, o->conf, o->peers);
 	engine_reload(o->serve->engine);
+	scheduler_reload(o->serve->scheduler, o->conf);
 }
 
 void
@@ -157,6 +158,7 @@ static void
 act_stop(struct order *o)
 {
 	mux_stop(o->serve->mux, o->until);
+	scheduler_halt(o->serve->scheduler);
 }
 
 void
@@ -197,6 +199,7 @@ act_close(struct order *o)
 static void
 serve_free(struct serve *s)
 {
+	scheduler_free(s->scheduler);
 	mux_free(s->mux);
 	engine_free(s->engine);
 	loop_close(s->loop);
@@ -238,6 +241,9 @@ serve_start(
 		owner.helpers = engine_helpers(s->engine);
 		rc = mux_open(&s->mux, &owner, conf, listener);
 	}
+	if (rc == RC_OK)
+		rc = scheduler_start(&s->scheduler, conf, store,
+		    &(struct scheduler_owner){ s->loop, check_ended, s });
 	if (rc == RC_OK &&
 	    (error = thread_start(
 		 &s->thread, "loop", THREAD_STACK, serve_main, s)) != 0) {

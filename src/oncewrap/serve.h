@@ -1,5 +1,6 @@
 /*
- * The thread of the loop, which serves all requests.  These functions are for
+ * The thread of the loop, which serves all requests, and has done what is due.
+ * These functions are for
  * the main thread.
  */
 #ifndef SERVE_H
@@ -23,11 +24,11 @@ void serve_reload(struct serve *s, struct conf *conf, struct peers *peers);
 /* Returns when the listening socket is not used any more: mux_refuse(). */
 void serve_refuse(struct serve *s, bool take_waiting);
 
-/* mux_stop(). */
+/* mux_stop(); what is due does not begin any more. */
 void serve_stop(struct serve *s, int64_t arrive_until_mono);
 
-/* Whether serve_stop() was called, and all requests have been answered.  When
- * that becomes true, this process gets SIGUSR1. */
+/* Whether serve_stop() was called, all requests have been answered, and what
+ * was due has ended.  When that becomes true, this process gets SIGUSR1. */
 bool serve_ended(const struct serve *s);
 
 /* From now on no request is reserved, or waits for another one or for a

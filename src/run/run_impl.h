@@ -22,10 +22,6 @@
 
 struct run_spec;
 
-/* The struct of that type whose member p is. */
-#define OWNER(p, type, member) \
-	((type *)(void *)((char *)(p)-offsetof(type, member)))
-
 enum run_phase {
 	PHASE_RUNNING,    /* until the deadline */
 	PHASE_TERMINATED, /* SIGTERM was sent; until the second deadline */
