@@ -25,18 +25,21 @@ enum lock_rank {
 	LOCK_STORE,
 	/* the queue of writes and their health (committer_impl.h) */
 	LOCK_COMMITTER,
-	/* what limits refused in the last minute (recent.c) */
-	LOCK_REFUSED,
-	/* the repeated requests of each scope (maintenance.c) */
-	LOCK_REPEATS,
-	/* what is to be told to an operator (attention.c) */
-	LOCK_ATTENTION
+	/* lock_notes */
+	LOCK_NOTES
 };
 
 struct lock {
 	pthread_mutex_t mutex;
 	enum lock_rank rank;
 };
+
+/*
+ * Of what any thread notes for operators: what limits refused in the last
+ * minute (recent.c), the repeated requests of each scope (maintenance.c), and
+ * what a program is to be told (attention.c).
+ */
+extern struct lock lock_notes;
 
 void lock_init(struct lock *lock, enum lock_rank rank);
 void lock_destroy(struct lock *lock); /* no thread holds it */
