@@ -1,14 +1,82 @@
 /*
- * The runs of a loop.
+ * The runs of a loop, and the end of all runs of this process.
  */
 #include "config.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include "log.h"
 #include "run_impl.h"
 #include "run.h"
+
+/* The same stop twice: the flag for readers, the descriptor for loops. */
+static atomic_bool draining;
+static int drain_fd = -1;
+
+/* After run_drain() a program that ignores SIGTERM is killed so soon (ms). */
+#define DRAIN_PATIENCE 1000
+
+enum rc
+run_init(void)
+{
+	int error;
+
+	if ((error = child_init()) != 0) {
+		log_event(LOG_ERROR, "run-init", NULL,
+		    LOG_S("error", strerror(error)));
+		return RC_IO;
+	}
+	drain_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (drain_fd == -1) {
+		log_event(LOG_ERROR, "run-init", NULL,
+		    LOG_S("error", strerror(errno)));
+		return RC_IO;
+	}
+	return RC_OK;
+}
+
+void
+run_drain(void)
+{
+	const uint64_t one = 1;
+
+	atomic_store(&draining, true);
+	/* Before run_resume() the descriptor is not read, so it stays readable
+	 * for all loops. */
+	if (write(drain_fd, &one, sizeof(one)) != sizeof(one))
+		assert(errno == EAGAIN);
+}
+
+void
+run_resume(void)
+{
+	uint64_t n;
+
+	atomic_store(&draining, false);
+	if (read(drain_fd, &n, sizeof(n)) == -1)
+		assert(errno == EAGAIN);
+}
+
+bool
+run_is_draining(void)
+{
+	return atomic_load(&draining);
+}
+
+int64_t
+run_patience(int64_t kill_after)
+{
+	return run_is_draining() && kill_after > DRAIN_PATIENCE ? DRAIN_PATIENCE
+								: kill_after;
+}
+
+/* --- of a loop ---------------------------------------------------------- */
 
 /* Each is ended by its own timer, for the end of one may free it. */
 static void
@@ -34,7 +102,7 @@ runs_open(struct runs **out, struct loop *loop)
 		return RC_NOMEM;
 	runs->loop = runs->workers.loop = loop;
 	runs->drain = (struct loop_watch){ .ready = drained, .fd = -1 };
-	rc = loop_watch(loop, &runs->drain, run_drain_fd(), EPOLLIN);
+	rc = loop_watch(loop, &runs->drain, drain_fd, EPOLLIN);
 	if (rc != RC_OK) {
 		free(runs);
 		return rc;
