@@ -15,9 +15,6 @@
 
 /* The order, from the first lock that a thread may take to the last. */
 enum lock_rank {
-	/* the processes that stay, and the runs that wait for one
-	 * (workers_impl.h) */
-	LOCK_PROCESSES,
 	/* free readers, this process's liveness, the last tally, and the
 	 * handlers that share the database (store_impl.h, share.h).  With
 	 * PostgreSQL: the owners that were seen and late outcomes

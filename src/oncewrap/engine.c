@@ -400,6 +400,12 @@ engine_helpers(struct engine *engine)
 	return engine->helpers[BY_FILES];
 }
 
+struct runs *
+engine_runs(struct engine *engine)
+{
+	return engine->runs;
+}
+
 bool
 engine_is_idle(const struct engine *engine)
 {

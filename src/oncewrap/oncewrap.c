@@ -22,7 +22,6 @@
 #include "conf.h"
 #include "conf_text.h"
 #include "fault.h"
-#include "spawner.h"
 #include "limit.h"
 #include "listen.h"
 #include "log.h"
@@ -60,7 +59,6 @@ struct daemon {
 	struct store *store;
 	bool topics; /* the store has the configured topics */
 	struct serve *serve;
-	struct spawner *spawner;
 };
 
 /* --- reloading ---------------------------------------------------------- */
@@ -76,10 +74,9 @@ reload_failed(const char *why)
 static void
 reload(struct daemon *d)
 {
-	struct signals_reload change = { .store = d->store,
-		.spawner = &d->spawner,
-		.serve = d->serve,
-		.old = d->conf };
+	struct signals_reload change = {
+		.store = d->store, .serve = d->serve, .old = d->conf
+	};
 	struct conf_error err;
 
 	systemd_notify_reloading(clock_mono_us());
@@ -166,8 +163,7 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 		memset(&d->socket_file, 0, sizeof(d->socket_file));
 	if (!oncewrap_open_store(d, conf))
 		return EXIT_FAILURE;
-	if (spawner_start(&d->spawner, d->store, conf) != RC_OK ||
-	    serve_start(&d->serve, conf, d->listener, d->store) != RC_OK) {
+	if (serve_start(&d->serve, conf, d->listener, d->store) != RC_OK) {
 		world_not_started("no memory or threads");
 		return EXIT_FAILURE;
 	}
@@ -279,7 +275,7 @@ oncewrap_stop(struct daemon *d)
 		serve_close(d->serve, clock_mono() + DRAIN_GRACE);
 	}
 	tell_last(d, until);
-	spawner_stop(d->spawner);
+	serve_end(d->serve);
 	FAULT(STOP_STORE);
 	store_close(d->store);
 	FAULT(STOP_CLOSED);

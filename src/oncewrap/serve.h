@@ -11,15 +11,17 @@
 #include "store.h"
 
 struct serve;
+struct workers_pool;
 
 /* Begins to serve.  The caller keeps listener and store.  RC_NOMEM, RC_IO,
  * RC_INVALID (see mux_open()): it is logged. */
 enum rc serve_start(
     struct serve **out, struct conf *conf, int listener, struct store *store);
 
-/* Replaces the configuration; takes a reference to it, and takes *peers over:
- * see mux_peers(). */
-void serve_reload(struct serve *s, struct conf *conf, struct peers *peers);
+/* Replaces the configuration; takes a reference to it, and takes over *peers
+ * (mux_peers()) and the pools (workers_prepare()). */
+void serve_reload(struct serve *s, struct conf *conf, struct peers *peers,
+    struct workers_pool *pools);
 
 /* Returns when the listening socket is not used any more: mux_refuse(). */
 void serve_refuse(struct serve *s, bool take_waiting);
@@ -35,8 +37,11 @@ bool serve_ended(const struct serve *s);
  * peer. */
 void serve_drain(struct serve *s);
 
-/* After serve_ended(): sends the rest of the answers, at most until then, and
- * ends the thread.  NULL is allowed. */
+/* After serve_ended(): sends the rest of the answers, at most until then. */
 void serve_close(struct serve *s, int64_t until_mono);
+
+/* After that: ends the processes that stay, and the thread.  NULL is
+ * allowed. */
+void serve_end(struct serve *s);
 
 #endif

@@ -9,13 +9,11 @@
 #include <stdint.h>
 
 #include "conf.h"
-#include "spawner.h"
 #include "serve.h"
 #include "store.h"
 
 struct signals_reload {
 	struct store *store;
-	struct spawner **spawner;
 	struct serve *serve;
 	struct conf *old, *new;
 };

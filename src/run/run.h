@@ -80,8 +80,7 @@ int64_t run_patience(int64_t kill_after);
 /* The runs of one loop.  RC_NOMEM, RC_IO. */
 enum rc runs_open(struct runs **out, struct loop *loop);
 
-/* After its last run, and before the spawner is stopped: serves rounds of the
- * loop until nothing is on its way to a run. */
+/* After its last run; NULL is allowed. */
 void runs_close(struct runs *runs);
 
 /*

@@ -51,7 +51,6 @@ struct runs {
 	struct loop *loop;
 	struct loop_watch drain;
 	struct run *first;
-	struct workers_loop workers;
 };
 
 #define RUN_APP_INPUT (16 * 1024)

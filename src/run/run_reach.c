@@ -1,6 +1,5 @@
 /*
- * How a run reaches its application: an address, or a process that stays.  From
- * then on the spawner tells of a process that it prints, or that it has exited.
+ * How a run reaches its application: an address, or a process that stays.
  *
  * A full queue of a unix socket refuses at once (EAGAIN), so it is tried again;
  * with TCP the kernel does that.  An address at which nothing listens is no
@@ -267,7 +266,6 @@ run_reach(struct run *run)
 
 	app->connect.loop = run->runs->loop;
 	app->connect.told = connection_made;
-	app->ask.loop = &run->runs->workers;
 	app->ask.told = asked;
 	app->ask.news = news_of_process;
 	if (run_is_draining())

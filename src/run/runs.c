@@ -100,7 +100,7 @@ runs_open(struct runs **out, struct loop *loop)
 	*out = NULL;
 	if (runs == NULL)
 		return RC_NOMEM;
-	runs->loop = runs->workers.loop = loop;
+	runs->loop = loop;
 	runs->drain = (struct loop_watch){ .ready = drained, .fd = -1 };
 	rc = loop_watch(loop, &runs->drain, drain_fd, EPOLLIN);
 	if (rc != RC_OK) {
@@ -117,8 +117,6 @@ runs_close(struct runs *runs)
 	if (runs == NULL)
 		return;
 	assert(runs->first == NULL);
-	while (atomic_load(&runs->workers.coming) > 0)
-		loop_round(runs->loop, INT64_MAX);
 	loop_unwatch(runs->loop, &runs->drain);
 	free(runs);
 }
