@@ -54,7 +54,7 @@ next_task(struct helpers *h)
 }
 
 static void
-give(struct helpers_thread *by, struct helpers_task *t)
+give_task(struct helpers_thread *by, struct helpers_task *t)
 {
 	if (t != NULL)
 		t->by = by;
@@ -77,7 +77,7 @@ task_done(struct loop_message *m)
 	struct helpers_task *next;
 
 	if (by != NULL && (next = next_task(by->helpers)) != NULL)
-		give(by, next);
+		give_task(by, next);
 	else if (by != NULL)
 		set_free(by);
 	t->done(t);
@@ -137,7 +137,7 @@ helpers_ask(struct helpers *h, struct helpers_task *t)
 	t->message.come = task_done;
 	t->next = NULL;
 	if (by != NULL)
-		give(by, t);
+		give_task(by, t);
 	else if (h->n > 0) {
 		*q->end = t;
 		q->end = &t->next;
@@ -183,7 +183,7 @@ helpers_close(struct helpers *h)
 	if (h == NULL)
 		return;
 	for (; h->free != NULL; h->free = h->free->next, n++)
-		give(h->free, NULL);
+		give_task(h->free, NULL);
 	assert(n == h->n);
 	for (unsigned i = 0; i < h->n; i++) {
 		(void)pthread_join(h->thread[i].thread, NULL);

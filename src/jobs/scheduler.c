@@ -90,7 +90,7 @@ static void look_for_work(struct scheduler *s);
 
 /* In a helper. */
 static void
-look(struct helpers_task *t)
+look_in_queue(struct helpers_task *t)
 {
 	struct item *item = OWNER(t, struct item, task);
 	struct queue *q = item->queue;
@@ -197,7 +197,8 @@ begin_look(struct scheduler *s, struct queue *q)
 		loop_set(s->loop, &s->timer, q->look_at);
 		return;
 	}
-	item->task = (struct helpers_task){ .work = look, .done = look_ended };
+	item->task =
+	    (struct helpers_task){ .work = look_in_queue, .done = look_ended };
 	item->scheduler = s;
 	item->queue = q;
 	item->conf = conf_ref(s->conf);
@@ -238,7 +239,7 @@ read_watch(struct scheduler *s)
  * its commit may have been visible only long after it was written: a sync may
  * take longer than POLL_AFTER. */
 static void
-wait_until(struct scheduler *s, int64_t until)
+wait_for_work(struct scheduler *s, int64_t until)
 {
 	const int64_t now = clock_mono();
 
@@ -327,7 +328,7 @@ look_for_work(struct scheduler *s)
 		if (q->look_at < wake)
 			wake = q->look_at;
 	}
-	wait_until(s, wake);
+	wait_for_work(s, wake);
 }
 
 /* --- beginning and end -------------------------------------------------- */

@@ -32,7 +32,7 @@ start_process(void *arg, struct workers_process *p)
 }
 
 static void
-forget_process(void *arg, int64_t lock)
+forget_lock(void *arg, int64_t lock)
 {
 	store_process_forget(arg, lock);
 }
@@ -42,7 +42,7 @@ spawner_open(struct store *store, struct runs *runs, struct conf *conf)
 {
 	const struct workers_owner owner = { .runs = runs,
 		.start = start_process,
-		.forget = forget_process,
+		.forget = forget_lock,
 		.arg = store };
 	struct workers_pool *fresh;
 	enum rc rc;

@@ -175,8 +175,8 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 
 /* --- the end ------------------------------------------------------------ */
 
-/* Waits for the requests and other work under way.  From until_mono on it ends their handlers,
- * and no more requests are reserved. */
+/* Waits for the requests and other work under way.  From until_mono on it ends
+ * their handlers, and no more requests are reserved. */
 static void
 drain(struct daemon *d, int64_t until_mono)
 {

@@ -36,7 +36,7 @@ struct errand {
 };
 
 static void
-act_on(struct errand *e)
+try_errand(struct errand *e)
 {
 	if (e->under_way && e->act(e)) {
 		e->under_way = false;
@@ -50,17 +50,17 @@ errand_comes(struct loop_message *m)
 	struct errand *e = OWNER(m, struct errand, message);
 
 	e->under_way = true;
-	act_on(e);
+	try_errand(e);
 }
 
 static void
 errand_moved(void *arg)
 {
-	act_on(arg);
+	try_errand(arg);
 }
 
 static void
-carry_out(struct errand *e, bool (*act)(struct errand *e))
+do_errand(struct errand *e, bool (*act)(struct errand *e))
 {
 	e->act = act;
 	if (e->own != NULL) {
@@ -123,7 +123,7 @@ open_loop(struct errand *e)
 		return RC_OK;
 	}
 	rc = loop_open(&e->own);
-	if (rc == RC_OK && (rc = runs_open(&e->runs, e->own)) != RC_OK)
+	if (rc == RC_OK && (rc = run_open_runs(&e->runs, e->own)) != RC_OK)
 		loop_close(e->own);
 	return rc;
 }
@@ -133,7 +133,7 @@ static void
 errand_free(struct errand *e)
 {
 	if (e->own != NULL) {
-		runs_close(e->runs);
+		run_close_runs(e->runs);
 		loop_close(e->own);
 	}
 	sem_destroy(&e->done);
@@ -184,7 +184,7 @@ run_wait_begin(struct run *run, struct run_facts *facts)
 			return give_up(run, facts);
 		sleep(1); /* a descriptor may become free */
 	}
-	carry_out(e, act_begin);
+	do_errand(e, act_begin);
 	if (e->is_reached)
 		return run;
 	run_wait_finish(run, facts);
@@ -198,7 +198,7 @@ run_wait_read(struct run *run, void *p, size_t size)
 
 	e->bytes = p;
 	e->size = size;
-	carry_out(e, act_read);
+	do_errand(e, act_read);
 	return e->n;
 }
 
@@ -213,7 +213,7 @@ run_wait_finish(struct run *run, struct run_facts *facts)
 	while (run_wait_read(run, bytes, sizeof(bytes)) > 0)
 		continue;
 	e->facts = facts;
-	carry_out(e, act_finish);
+	do_errand(e, act_finish);
 	errand_free(e);
 }
 
@@ -229,7 +229,7 @@ run_wait_capture(struct run *run, struct spool *spool, struct run_facts *facts)
 		if (rc == RC_OK && !run_wrote_too_much(run))
 			rc = spool_write(spool, bytes, n);
 		if (rc != RC_OK)
-			carry_out(run->arg, act_fail);
+			do_errand(run->arg, act_fail);
 	}
 	run_wait_finish(run, facts);
 }
@@ -239,7 +239,7 @@ run_wait_cancel(struct run *run)
 {
 	struct errand *e = run->arg;
 
-	carry_out(e, act_cancel);
+	do_errand(e, act_cancel);
 	errand_free(e);
 }
 

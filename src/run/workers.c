@@ -154,7 +154,7 @@ workers_offer(struct workers_process *p)
 }
 
 static void
-has_printed(struct loop_watch *w, unsigned events)
+process_printed(struct loop_watch *w, unsigned events)
 {
 	struct workers_process *p = OWNER(w, struct workers_process, watch_err);
 
@@ -166,7 +166,7 @@ has_printed(struct loop_watch *w, unsigned events)
 }
 
 static void
-has_exited(struct loop_watch *w, unsigned events)
+process_exited(struct loop_watch *w, unsigned events)
 {
 	struct workers_process *p =
 	    OWNER(w, struct workers_process, watch_exit);
@@ -185,8 +185,10 @@ workers_watch(struct workers_process *p)
 {
 	enum rc rc;
 
-	p->watch_exit = (struct loop_watch){ .ready = has_exited, .fd = -1 };
-	p->watch_err = (struct loop_watch){ .ready = has_printed, .fd = -1 };
+	p->watch_exit =
+	    (struct loop_watch){ .ready = process_exited, .fd = -1 };
+	p->watch_err =
+	    (struct loop_watch){ .ready = process_printed, .fd = -1 };
 	rc = loop_watch(
 	    workers_all.loop, &p->watch_exit, p->child.pidfd, EPOLLIN);
 	if (rc == RC_OK)

@@ -146,7 +146,7 @@ start(struct helpers_task *t)
 }
 
 static void
-not_started(struct workers_process *p)
+start_failed(struct workers_process *p)
 {
 	p->state = WORKERS_GONE;
 	p->pool->n--;
@@ -160,13 +160,13 @@ started(struct helpers_task *t)
 
 	p->pool->starting = false;
 	if (p->error != 0)
-		not_started(p);
+		start_failed(p);
 	else if (workers_watch(p) != RC_OK) {
 		child_signal(&p->child, SIGKILL);
 		workers_unwatch(p);
 		(void)child_reap(&p->child);
 		p->error = ENOMEM;
-		not_started(p);
+		start_failed(p);
 	} else if (p->old || child_exited(&p->child) ||
 	    !workers_is_wanted(p->pool))
 		p->state = WORKERS_SPENT;
@@ -281,7 +281,7 @@ new_process(struct workers_pool *pool)
 }
 
 static void
-forget(struct helpers_task *t)
+forget_process(struct helpers_task *t)
 {
 	struct workers_process *p = OWNER(t, struct workers_process, task);
 
@@ -328,7 +328,7 @@ look_at_pool(struct workers_pool *pool, int64_t *until)
 			*until = next;
 		if (p->state == WORKERS_GONE) {
 			p->state = WORKERS_FORGET;
-			ask_spawner(p, forget, forgotten);
+			ask_spawner(p, forget_process, forgotten);
 		}
 	}
 	if (pool->starting || !workers_is_wanted(pool) ||
@@ -345,7 +345,7 @@ look_at_pool(struct workers_pool *pool, int64_t *until)
 }
 
 static void
-look(struct loop_timer *t)
+look_at_all(struct loop_timer *t)
 {
 	struct workers_pool **at = &workers_all.pools, *pool;
 	int64_t until = INT64_MAX;
@@ -370,7 +370,7 @@ workers_open(const struct workers_owner *owner)
 {
 	workers_all = (struct workers_all){ .owner = *owner,
 		.loop = owner->runs->loop,
-		.timer = { .due = look } };
+		.timer = { .due = look_at_all } };
 	return helpers_open(
 	    &workers_all.spawner, workers_all.loop, "spawner", 1);
 }

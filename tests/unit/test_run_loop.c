@@ -391,7 +391,7 @@ static int
 open_all(UNUSED void **state)
 {
 	return run_init() != RC_OK || loop_open(&loop) != RC_OK ||
-		runs_open(&runs, loop) != RC_OK
+		run_open_runs(&runs, loop) != RC_OK
 	    ? -1
 	    : 0;
 }
@@ -399,7 +399,7 @@ open_all(UNUSED void **state)
 static int
 close_all(UNUSED void **state)
 {
-	runs_close(runs);
+	run_close_runs(runs);
 	loop_close(loop);
 	return 0;
 }

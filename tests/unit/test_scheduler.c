@@ -208,8 +208,8 @@ CASE(without_a_watch_it_polls)
 	wait_delivered(2);
 }
 
-/* As with a sync that takes longer than the scheduler goes on polling: the commit
- * becomes visible without another write. */
+/* As with a sync that takes longer than polling goes on: the commit becomes
+ * visible without another write. */
 CASE(work_of_this_process_wakes_it_though_it_sees_no_write)
 {
 	sees_nothing = true;

@@ -1,6 +1,6 @@
 /*
- * Processes that stay, with runs of the loop and of a thread that waits.  The processes run
- * this program itself.
+ * Processes that stay, with runs of the loop and of a thread that waits.  The
+ * processes run this program itself.
  */
 #include "config.h"
 
@@ -338,7 +338,7 @@ open_all(UNUSED void **state)
 	    self);
 	conf = conf_from(text);
 	if (run_init() != RC_OK || loop_open(&loop) != RC_OK ||
-	    runs_open(&runs, loop) != RC_OK ||
+	    run_open_runs(&runs, loop) != RC_OK ||
 	    workers_open(&(struct workers_owner){ .runs = runs,
 		.start = start_process,
 		.forget = forget_process }) != RC_OK ||
@@ -355,7 +355,7 @@ close_all(UNUSED void **state)
 	while (!ended)
 		loop_round(loop, INT64_MAX);
 	workers_close();
-	runs_close(runs);
+	run_close_runs(runs);
 	conf_unref(conf);
 	loop_close(loop);
 	return 0;

@@ -92,7 +92,7 @@ drained(struct loop_watch *w, unsigned events)
 }
 
 enum rc
-runs_open(struct runs **out, struct loop *loop)
+run_open_runs(struct runs **out, struct loop *loop)
 {
 	struct runs *runs = calloc(1, sizeof(*runs));
 	enum rc rc;
@@ -112,7 +112,7 @@ runs_open(struct runs **out, struct loop *loop)
 }
 
 void
-runs_close(struct runs *runs)
+run_close_runs(struct runs *runs)
 {
 	if (runs == NULL)
 		return;
