@@ -239,7 +239,7 @@ read_watch(struct scheduler *s)
  * its commit may have been visible only long after it was written: a sync may
  * take longer than POLL_AFTER. */
 static void
-wait_for_work(struct scheduler *s, int64_t until)
+wait_for_news(struct scheduler *s, int64_t until)
 {
 	const int64_t now = clock_mono();
 
@@ -328,7 +328,7 @@ look_for_work(struct scheduler *s)
 		if (q->look_at < wake)
 			wake = q->look_at;
 	}
-	wait_for_work(s, wake);
+	wait_for_news(s, wake);
 }
 
 /* --- beginning and end -------------------------------------------------- */
