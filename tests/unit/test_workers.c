@@ -11,20 +11,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cases.h"
+#include "run_fixture.h"
 
-#include "clock.h"
 #include "conf_fixture.h"
 #include "run_wait.h"
 #include "workers.h"
 
 #define ROUNDS 300
 
-static struct loop *loop;
-static struct runs *runs;
 static struct conf *conf;
-
-static const struct log_request request_log = { .instance = "urn:uuid:test" };
 
 /* --- the process --------------------------------------------------------- */
 
@@ -95,18 +90,6 @@ note_ended(UNUSED void *arg)
 
 /* --- requests ------------------------------------------------------------ */
 
-/* A request, and what came of it. */
-struct
-try {
-	struct run_spec spec;
-	char what[16], *envp[2];
-	struct run *run;
-	struct run_facts facts;
-	struct buf errors;
-	bool finished;
-	size_t output;
-};
-
 /* Makes a run of one of the two routes: 0 has one process, 1 has three. */
 static void
 prepare(struct try *t, int route, const char *what, int64_t timeout)
@@ -128,37 +111,10 @@ prepare(struct try *t, int route, const char *what, int64_t timeout)
 }
 
 static void
-moved(void *arg)
-{
-	struct try *t = arg;
-	char bytes[64];
-	size_t n;
-
-	assert_false(t->finished);
-	if (run_is_reached(t->run)) {
-		run_send(t->run);
-		while ((n = run_take(t->run, bytes, sizeof(bytes))) > 0)
-			t->output += n;
-	}
-	if (run_is_over(t->run)) {
-		run_finish(t->run, &t->facts);
-		t->finished = true;
-	}
-}
-
-static void
 begin(struct try *t, int route, const char *what)
 {
 	prepare(t, route, what, 20000);
-	run_begin_in(t->run, runs, moved, t);
-	moved(t);
-}
-
-static void
-end(struct try *t)
-{
-	while (!t->finished)
-		loop_round(loop, INT64_MAX);
+	go(t);
 }
 
 static void
@@ -278,10 +234,9 @@ TEST(waiting_ends_at_the_timeout)
 	struct try busy, late;
 
 	prepare(&busy, 0, "s", 300);
-	run_begin_in(busy.run, runs, moved, &busy);
-	moved(&busy);
+	go(&busy);
 	prepare(&late, 0, "p000\n", 100);
-	run_begin_in(late.run, runs, moved, &late);
+	go(&late);
 	end(&late);
 	assert_int_equal(late.facts.end, RUN_NOT_STARTED);
 	assert_int_equal(late.facts.error, ETIMEDOUT);
@@ -337,8 +292,7 @@ open_all(UNUSED void **state)
 	    "process\n[route /a]\nprocesses = 1\n[route /b]\nprocesses = 3\n",
 	    self);
 	conf = conf_from(text);
-	if (run_init() != RC_OK || loop_open(&loop) != RC_OK ||
-	    run_open_runs(&runs, loop) != RC_OK ||
+	if (open_loop(NULL) != 0 ||
 	    workers_open(&(struct workers_owner){ .runs = runs,
 		.start = start_process,
 		.forget = forget_process }) != RC_OK ||
@@ -355,10 +309,8 @@ close_all(UNUSED void **state)
 	while (!ended)
 		loop_round(loop, INT64_MAX);
 	workers_close();
-	run_close_runs(runs);
 	conf_unref(conf);
-	loop_close(loop);
-	return 0;
+	return close_loop(NULL);
 }
 
 GROUP(open_all, close_all)
