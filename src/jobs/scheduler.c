@@ -97,7 +97,11 @@ look_in_queue(struct helpers_task *t)
 	enum rc rc;
 
 	item->look_at = clock_mono() + item->conf->sweep_interval;
-	rc = q->kind->next(q->self, item->conf, &item->claimed, &item->look_at);
+	/* The stop may have come since the loop asked. */
+	rc = atomic_load(&item->scheduler->stop)
+	    ? RC_LOST
+	    : q->kind->next(
+		  q->self, item->conf, &item->claimed, &item->look_at);
 	item->rc = rc;
 	if (rc == RC_OK || rc == RC_NOTFOUND || rc == RC_LOST)
 		rc = RC_OK;
