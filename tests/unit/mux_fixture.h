@@ -1,7 +1,7 @@
 /*
- * The words of the tests of mux: real sockets on one side, and on the other the
- * test itself, which owns mux and makes the rounds of its loop.  Whatever a peer
- * waits for, it makes rounds meanwhile; so one thread does for all.
+ * The words of the tests of mux: real sockets on one side, and on the other
+ * the test itself, which owns mux and makes the rounds of its loop.  Whatever a
+ * peer waits for, it makes rounds meanwhile; so one thread does for all.
  *
  * That something is not delivered is shown by a later request that is.
  * Included by tests only.
