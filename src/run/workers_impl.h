@@ -61,6 +61,7 @@ struct workers_pool {
 	struct conf *conf; /* a reference: owns *program */
 	const struct conf_program *program;
 	bool retired; /* no route has it any more: see workers_is_wanted() */
+	bool dropped; /* nor had one before the last reload */
 	struct workers_process *all, *free;
 	struct workers_ask *waiters;  /* the first has waited longest */
 	unsigned n;                   /* in .all, but for those that end */

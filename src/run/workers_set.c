@@ -109,6 +109,8 @@ retire(struct workers_pool *pool)
 
 	if (!pool->retired)
 		renew(pool);
+	/* Requests that wait for a slot may ask for it later. */
+	pool->dropped = pool->retired;
 	pool->retired = true;
 	pool->waiters = NULL;
 	workers_add_waiters(workers_find(pool->program), waiters);
@@ -121,7 +123,7 @@ adopt_pool(struct workers_pool *pool, const struct workers_pool *fresh)
 	conf_unref(pool->conf);
 	pool->conf = conf_ref(fresh->conf);
 	pool->program = fresh->program;
-	pool->retired = false;
+	pool->retired = pool->dropped = false;
 	pool->next_start = 0;
 	if (has_changed(pool, fresh))
 		renew(pool);
@@ -228,7 +230,7 @@ workers_stop(void (*ended)(void *arg), void *arg)
 	workers_all.ended = ended;
 	workers_all.ended_arg = arg;
 	for (pool = workers_all.pools; pool != NULL; pool = pool->next) {
-		pool->retired = true;
+		pool->retired = pool->dropped = true;
 		renew(pool);
 		workers_refuse(pool, ESHUTDOWN);
 	}

@@ -352,7 +352,7 @@ look_at_all(struct loop_timer *t)
 
 	while ((pool = *at) != NULL) {
 		look_at_pool(pool, &until);
-		if (pool->retired && pool->all == NULL &&
+		if (pool->dropped && pool->all == NULL &&
 		    pool->waiters == NULL) {
 			*at = pool->next;
 			workers_free_pool(pool);
