@@ -5,9 +5,22 @@
 -- the alias that it has in the lists of columns.
 
 -- name: answer
-SELECT $row, $response FROM once_key k
+SELECT $row, $response, $answer_number AS pieces FROM once_key k
 WHERE k.id = ?1 AND k.key = ?2 AND k.path = ?3 AND k.scope = ?4
     AND k.state = 'completed' AND k.kept;
+
+-- name: request_of_key
+SELECT o.environment, o.body, o.body_length, o.pieces
+FROM once_request o JOIN once_key k ON k.id = o.key_id
+WHERE o.key_id = ?1 AND k.key = ?2 AND k.path = ?3 AND k.scope = ?4;
+
+-- A payload that is in the row, and its length.
+-- name: effect_payload
+SELECT f.payload, f.bytes
+FROM (SELECT e.payload,
+	coalesce(length(e.payload)::bigint, $payload_bytes) AS bytes
+    FROM once_effect e WHERE e.id = ?1 AND e.effect_key::text = ?2::text) f
+WHERE f.bytes IS NOT NULL;
 
 -- name: status
 SELECT $row FROM once_key k WHERE k.resource = ?1;
@@ -204,10 +217,46 @@ WHERE e.state <> 'delivered' AND e.state = 'pending'
 	WHERE f.key_id = e.key_id AND f.state = 'pending'
 	AND (f.next_at IS NOT NULL OR f.owner IS NOT NULL))
 
+-- Pieces of keys whose response is not kept; those that nothing names; and
+-- those of effects that need none.
+-- list: orphan_pieces
+SELECT count(DISTINCT $piece_body) FROM once_piece p
+WHERE $piece_body BETWEEN 1 AND 70368744177664
+    AND NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = $piece_body
+	AND k.kept)
+
+-- list: orphan_request_pieces
+SELECT count(DISTINCT $piece_body) FROM once_piece p
+WHERE $piece_body < 0 AND $piece_body NOT IN $named_pieces
+
+-- list: orphan_payloads
+SELECT count(DISTINCT $piece_body) FROM once_piece p
+WHERE $piece_body > 70368744177664
+    AND NOT EXISTS (SELECT 1 FROM once_effect e
+	WHERE e.id = $piece_body - 70368744177664
+	AND e.state <> 'delivered' AND e.payload IS NULL)
+
+-- Keys, requests and effects without all of their body.
+-- list: missing_bodies
+SELECT count(*) FROM once_key k
+WHERE k.kept AND k.body_length > 0
+    AND NOT k.body_length $is coalesce(length(k.body)::bigint, $answer_bytes)
+
+-- list: missing_request_bodies
+SELECT count(*) FROM once_request o
+WHERE NOT o.body_length
+    $is CASE o.pieces WHEN 0 THEN length(o.body)::bigint
+	ELSE $request_bytes END
+
+-- list: missing_payloads
+SELECT count(*) FROM once_effect e
+WHERE e.state <> 'delivered' AND e.state IN ('pending', 'dead_letter')
+    AND e.payload IS NULL AND $payload_bytes IS NULL
+
 -- What doctor counts: see store_doctor.c.
 -- name: doctor_bodies
 -- scan: looks at every key and body, when an operator asks
-SELECT ($orphan_bodies) + ($orphan_pieces), ($missing_bodies);
+SELECT ($orphan_answers) + ($orphan_pieces), ($missing_bodies);
 
 -- name: doctor_requests
 -- scan: looks at every request that is kept, when an operator asks

@@ -142,6 +142,34 @@ substr(CAST(path AS BLOB), 1, length(CAST(?3 AS BLOB))) = CAST(?3 AS BLOB)
 -- list: repeats_of_scope
 r.scope = s.scope
 
+-- The number of a piece's body; and the numbers that keys name, or a process
+-- that writes the pieces.
+-- list: piece_body
+(p.id - CASE WHEN p.id < 0 THEN 65535 ELSE 0 END) / 65536
+
+-- list: named_pieces
+(SELECT pieces FROM once_request UNION ALL SELECT pieces FROM once_answer
+    UNION ALL SELECT id FROM once_stage)
+
+-- The number of the pieces of a key's answer; the bytes of all pieces of an
+-- answer, of a request and of a payload.
+-- list: answer_number
+coalesce((SELECT a.pieces FROM once_answer a WHERE a.key_id = k.id), k.id)
+
+-- list: answer_bytes
+(SELECT sum(length(p.body)) FROM once_piece p
+    WHERE p.id BETWEEN 65536 * $answer_number
+	AND 65536 * $answer_number + 65535)
+
+-- list: request_bytes
+(SELECT sum(length(p.body)) FROM once_piece p
+    WHERE p.id BETWEEN 65536 * o.pieces AND 65536 * o.pieces + 65535)
+
+-- list: payload_bytes
+(SELECT sum(length(p.body)) FROM once_piece p
+    WHERE p.id BETWEEN 65536 * (70368744177664 + e.id)
+	AND 65536 * (70368744177664 + e.id) + 65535)
+
 -- The place is the number of the identity, and that of the row.
 -- list: identity_place
 identity, id
@@ -158,9 +186,10 @@ SELECT id, NULL AS key, NULL AS path, NULL AS scope, $record, $response
 FROM once_key
 WHERE identity = ?4 AND key = ?1 AND path = ?2 AND scope = ?3;
 
--- name: pieces
-SELECT id FROM once_piece
-WHERE id BETWEEN 65536 * ?1 AND 65536 * ?1 + 65535 ORDER BY id;
+-- A piece of a body, and whether there is one more.
+-- name: piece
+SELECT body, EXISTS (SELECT 1 FROM once_piece WHERE id = 65536 * ?1 + ?2 + 1)
+FROM once_piece WHERE id = 65536 * ?1 + ?2;
 
 -- The number of the pieces of a key's answer, if it is not the key's.
 -- name: answer_pieces
@@ -307,9 +336,6 @@ WHERE listed IS NOT 1 AND id > (SELECT recent FROM once_meta WHERE id = 1)
 -- name: recent_end
 UPDATE once_meta SET recent = ?1 WHERE id = 1;
 
--- name: delete_body
-DELETE FROM once_body WHERE key_id = ?1;
-
 -- name: delete_answer
 DELETE FROM once_answer WHERE key_id = ?1;
 
@@ -318,7 +344,7 @@ INSERT OR REPLACE INTO once_request(key_id, environment, body, body_length,
     pieces)
 VALUES (?1, ?2, ?3, ?4, ?5);
 
--- name: request_bytes
+-- name: request_size
 SELECT length(environment) + body_length, pieces FROM once_request
 WHERE key_id = ?1;
 
@@ -440,11 +466,6 @@ WHERE state = 'unknown' AND reconcile_after <= ?1 AND caller > ?2
     AND ?3 = ?3
 ORDER BY caller, reconcile_after;
 
--- name: request_of_key
-SELECT r.environment, r.body_length
-FROM once_request r JOIN once_key k ON k.id = r.key_id
-WHERE r.key_id = ?1 AND k.key = ?2 AND k.path = ?3 AND k.scope = ?4;
-
 -- What a handler says without SQL -------------------------------------------
 
 -- name: say_checkpoint
@@ -468,20 +489,6 @@ SELECT $effect, 0 AS now FROM once_effect
 WHERE state <> 'delivered' AND state = 'pending' AND topic = ?1
     AND next_at >= 0
 ORDER BY next_at LIMIT -1 OFFSET ?2;
-
--- Whether it is in the row, and its length.
--- name: effect_payload
-SELECT e.payload IS NOT NULL, e.payload,
-    coalesce(length(e.payload), length(p.body))
-FROM once_effect e LEFT JOIN once_payload p ON p.effect_id = e.id
-WHERE e.id = ?1 AND e.effect_key = ?2
-    AND (e.payload IS NULL) <> (p.body IS NULL);
-
--- A verb reads the rows, a function of effect.h changes them, and
--- effect_write writes each that has changed: see store_effects.c.
-
--- name: delete_payload
-DELETE FROM once_payload WHERE effect_id = ?1;
 
 -- name: delete_delivered
 DELETE FROM once_effect WHERE key_id = ?1 AND state = 'delivered';
@@ -537,7 +544,6 @@ FROM $due CROSS JOIN once_key NOT INDEXED ON id = last_id;
 -- name: expire_ahead
 -- scan: sorts the recent keys
 SELECT (SELECT i.id FROM once_key i WHERE i.identity = k.identity),
-    (SELECT b.key_id FROM once_body b WHERE b.key_id = k.id),
     (SELECT count(*) FROM once_piece p
 	WHERE p.id BETWEEN 65536 * n AND 65536 * n + 65535)
 FROM (SELECT id, identity, coalesce((SELECT a.pieces FROM once_answer a
@@ -558,47 +564,10 @@ FROM once_key GROUP BY state;
 -- name: integrity
 SELECT integrity_check FROM pragma_integrity_check(1);
 
--- list: orphan_bodies
-SELECT (SELECT count(*) FROM once_body b
-    WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = b.key_id
-	AND k.kept = 1 AND k.response_version = 2))
-    + (SELECT count(*) FROM once_answer a
-    WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = a.key_id
-	AND k.kept = 1 AND k.response_version <> 2))
-
--- Pieces of a key with a lease are not orphans.
--- list: orphan_pieces
-SELECT count(DISTINCT p.id / 65536) FROM once_piece p
-WHERE p.id > 0
-    AND NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = p.id / 65536
-	AND ((k.kept = 1 AND k.response_version <> 2) OR k.token IS NOT NULL))
-
--- Pieces with a number of their own that nothing names.
--- list: orphan_request_pieces
-SELECT count(DISTINCT (p.id - 65535) / 65536) FROM once_piece p
-WHERE p.id < 0
-    AND (p.id - 65535) / 65536 NOT IN (SELECT pieces FROM once_request)
-    AND (p.id - 65535) / 65536 NOT IN (SELECT pieces FROM once_answer)
-    AND (p.id - 65535) / 65536 NOT IN (SELECT id FROM once_stage)
-
--- Requests without all of their body.
--- list: missing_request_bodies
-SELECT count(*) FROM once_request r
-WHERE r.body_length <> CASE r.pieces WHEN 0 THEN length(r.body)
-	ELSE (SELECT coalesce(sum(length(p.body)), 0) FROM once_piece p
-	    WHERE p.id BETWEEN 65536 * r.pieces AND 65536 * r.pieces + 65535)
-	END
-
--- list: missing_bodies
-SELECT count(*)
-FROM (SELECT *, coalesce((SELECT a.pieces FROM once_answer a
-	WHERE a.key_id = once_key.id), once_key.id) AS n FROM once_key) k
-WHERE k.kept = 1 AND k.body IS NULL AND k.body_length > 0
-    AND k.body_length IS NOT CASE k.response_version
-	WHEN 2 THEN (SELECT length(b.body) FROM once_body b
-	    WHERE b.key_id = k.id)
-	ELSE (SELECT sum(length(p.body)) FROM once_piece p
-	    WHERE p.id BETWEEN 65536 * k.n AND 65536 * k.n + 65535) END
+-- Names of pieces without a key that is answered.
+-- list: orphan_answers
+SELECT count(*) FROM once_answer a
+WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = a.key_id AND k.kept)
 
 -- The error of kept_bytes.
 -- list: kept_error
@@ -612,17 +581,6 @@ SELECT count(*) FROM once_key k
 WHERE k.queued_at >= 0
     AND NOT EXISTS (SELECT 1 FROM once_request r WHERE r.key_id = k.id)
 
--- list: orphan_payloads
-SELECT count(*) FROM once_payload p
-WHERE NOT EXISTS (SELECT 1 FROM once_effect e WHERE e.id = p.effect_id
-    AND e.state <> 'delivered' AND e.payload IS NULL)
-
--- list: missing_payloads
-SELECT count(*) FROM once_effect e
-WHERE e.state <> 'delivered' AND e.state IN ('pending', 'dead_letter')
-    AND e.payload IS NULL
-    AND NOT EXISTS (SELECT 1 FROM once_payload p WHERE p.effect_id = e.id)
-
 -- For doctor, which reads every row, a page after that number.
 -- name: rows
 SELECT $row, identity,
@@ -633,41 +591,31 @@ SELECT $row, identity,
 	AND id <= (SELECT recent FROM once_meta WHERE id = 1)) AS lost
 FROM once_key WHERE id > ?1 ORDER BY id LIMIT ?2;
 
+-- list: parts
+(VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
+    ('once_key_expiry'), ('once_key_open'), ('once_key_reconcile'),
+    ('once_key_downstream'), ('once_piece'), ('once_fingerprint_spec'),
+    ('once_meta'), ('once_clock'), ('once_request'), ('once_key_resource'),
+    ('once_key_queue'), ('once_key_caller'), ('once_topic'), ('once_effect'),
+    ('once_refused'), ('once_stage'), ('once_stage_owner'), ('once_answer'),
+    ('once_repeat'), ('once_repeat_old'), ('once_effect_of_key'),
+    ('once_effect_open'), ('once_effect_owner'), ('once_key_deleted'),
+    ('once_checkpoint'), ('once_outbox'), ('once_response'),
+    ('once_checkpoint_insert'), ('once_outbox_insert'),
+    ('once_response_insert'))
+
 -- Foreign parts of the schema with our names, or on our tables and views: these
 -- would change the effect of our statements.
 -- name: foreign_parts
 -- scan: reads the schema, when an operator asks
 SELECT count(*), group_concat(name, ' ') FROM sqlite_schema
 WHERE tbl_name GLOB 'once_*' AND name NOT GLOB 'sqlite_autoindex_*'
-    AND name NOT IN ('once_key', 'once_key_identity', 'once_key_running',
-	'once_key_expiry', 'once_key_open', 'once_key_reconcile',
-	'once_key_downstream', 'once_body', 'once_fingerprint_spec',
-	'once_meta',
-	'once_clock', 'once_request', 'once_key_resource', 'once_key_queue',
-	'once_key_caller', 'once_piece', 'once_topic', 'once_effect',
-	'once_payload', 'once_refused', 'once_stage', 'once_stage_owner',
-	'once_answer', 'once_repeat', 'once_repeat_old',
-	'once_effect_of_key', 'once_effect_open', 'once_effect_owner',
-	'once_key_deleted', 'once_checkpoint', 'once_outbox', 'once_response',
-	'once_checkpoint_insert', 'once_outbox_insert',
-	'once_response_insert');
+    AND name NOT IN $parts;
 
 -- Missing tables, indexes, views and triggers.
 -- name: missing_parts
 -- scan: reads the schema, when an operator asks
-SELECT count(*), group_concat(column1, ' ')
-FROM (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
-    ('once_key_expiry'), ('once_key_open'), ('once_key_reconcile'),
-    ('once_key_downstream'), ('once_body'), ('once_piece'),
-    ('once_fingerprint_spec'), ('once_meta'),
-    ('once_clock'), ('once_request'), ('once_key_resource'),
-    ('once_key_queue'), ('once_key_caller'), ('once_topic'), ('once_effect'),
-    ('once_payload'), ('once_refused'), ('once_stage'),
-    ('once_stage_owner'), ('once_answer'), ('once_repeat'), ('once_repeat_old'),
-    ('once_effect_of_key'), ('once_effect_open'), ('once_effect_owner'),
-    ('once_key_deleted'), ('once_checkpoint'), ('once_outbox'),
-    ('once_response'), ('once_checkpoint_insert'), ('once_outbox_insert'),
-    ('once_response_insert'))
+SELECT count(*), group_concat(column1, ' ') FROM $parts
 WHERE column1 NOT IN (SELECT name FROM sqlite_schema);
 
 -- The leases of an owner, and the effects that it is trying.

@@ -200,11 +200,9 @@ CREATE INDEX once_stage_owner ON once_stage(owner);
 --   id              65536 * N + the number of the piece, from 1 on: pieces of
 --                   one body are neighbours.  N is negative, and once_request
 --                   or once_answer names it; or it is the number of a key, for
---                   a response that once_answer does not name
+--                   a response that once_answer does not name; or it is 2^46 +
+--                   the number of an effect, for its payload
 --   body            STORE_PIECE bytes, the last one fewer
---
--- A key that is not completed has no pieces, unless an earlier release was
--- storing its answer: what ends its lease also deletes them.
 -- name: schema_piece
 CREATE TABLE once_piece(
 	id INTEGER PRIMARY KEY,
@@ -217,15 +215,6 @@ CREATE TABLE once_piece(
 CREATE TABLE once_answer(
 	key_id INTEGER PRIMARY KEY,
 	pieces INTEGER NOT NULL
-) STRICT;
-
--- The large bodies that handlers wrote into once_response, in one piece.  They
--- have rows of their own, because a change of any column of a row writes the
--- whole row again.
--- name: schema_body
-CREATE TABLE once_body(
-	key_id INTEGER PRIMARY KEY,
-	body BLOB NOT NULL
 ) STRICT;
 
 -- The last attempt of a key, if its answer was not accepted, or if it wrote to
@@ -340,8 +329,9 @@ CREATE TABLE once_topic(
 --   attempts        tries begun
 --   reference       the output of the program that delivered it
 --   created_at updated_at  wall clock, ms: for people only
---   payload         up to 2048 bytes; longer ones are in once_payload.  A
---                   delivered effect has NULL, and no row in once_payload
+--   payload         up to 2048 bytes; longer ones are in once_piece, because a
+--                   change of any column of a row writes the whole row again.
+--                   A delivered effect has NULL, and no pieces
 --
 -- One of the pending effects of a key has the turn: it has next_at, or owner.
 -- The others have neither, so that a search for due effects does not step over
@@ -365,14 +355,6 @@ CREATE TABLE once_effect(
 	created_at INTEGER NOT NULL,
 	updated_at INTEGER NOT NULL,
 	payload BLOB
-) STRICT;
-
--- Large payloads have rows of their own, because a change of any column of a
--- row writes the whole row again.
--- name: schema_payload
-CREATE TABLE once_payload(
-	effect_id INTEGER PRIMARY KEY,
-	body BLOB NOT NULL
 ) STRICT;
 
 -- The effects of one key, in order.
@@ -472,9 +454,15 @@ BEGIN
 	FROM once_key k, (SELECT hex(randomblob(16)) AS hex,
 	    $wall_clock AS now LIMIT 1) r
 	WHERE k.id = $lease_id;
-	INSERT INTO once_payload(effect_id, body)
-	SELECT last_insert_rowid(), CAST(NEW.payload AS BLOB)
-	WHERE length(CAST(NEW.payload AS BLOB)) > 2048;
+	INSERT INTO once_piece(id, body)
+	SELECT 65536 * (70368744177664 + e.id) + p.i,
+	    substr(CAST(NEW.payload AS BLOB), 131072 * (p.i - 1) + 1, 131072)
+	FROM (SELECT max(id) AS id FROM once_effect) e, (
+	    WITH RECURSIVE part(i) AS (
+		SELECT 1 WHERE length(CAST(NEW.payload AS BLOB)) > 2048
+		UNION ALL SELECT i + 1 FROM part
+		WHERE 131072 * i < length(CAST(NEW.payload AS BLOB)))
+	    SELECT i FROM part) p;
 END;
 
 -- The fields are lines as in a CGI response, each with LF or CRLF at its end;
@@ -555,7 +543,13 @@ BEGIN
 	    expires_at = locked_until + retention,
 	    updated_at = $wall_clock
 	WHERE id = $lease_id;
-	INSERT INTO once_body(key_id, body)
-	SELECT $lease_id, CAST(NEW.body AS BLOB)
-	WHERE length(CAST(NEW.body AS BLOB)) > 2048;
+	INSERT INTO once_piece(id, body)
+	SELECT 65536 * $lease_id + p.i,
+	    substr(CAST(NEW.body AS BLOB), 131072 * (p.i - 1) + 1, 131072)
+	FROM (
+	    WITH RECURSIVE part(i) AS (
+		SELECT 1 WHERE length(CAST(NEW.body AS BLOB)) > 2048
+		UNION ALL SELECT i + 1 FROM part
+		WHERE 131072 * i < length(CAST(NEW.body AS BLOB)))
+	    SELECT i FROM part) p;
 END;

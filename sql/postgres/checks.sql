@@ -49,5 +49,5 @@ ALTER TABLE once_effect
 	AND (state = 'pending' OR (next_at IS NULL AND owner IS NULL))
 	AND (owner IS NULL OR attempts > 0)),
     ADD CONSTRAINT once_effect_payload CHECK(
-	(state = 'delivered') = (payload IS NULL)
+	(state <> 'delivered' OR payload IS NULL)
 	AND (state = 'delivered' OR reference IS NULL));

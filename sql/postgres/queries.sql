@@ -66,6 +66,28 @@ substr(path, 1, octet_length($3)) = $3
 -- list: repeats_of_scope
 r.digest = sha256(s.scope)
 
+-- The number of a piece's body; and the numbers that keys name.
+-- list: piece_body
+p.number
+
+-- list: named_pieces
+(SELECT pieces FROM once_request)
+
+-- The number of the pieces of a key's answer; the bytes of all pieces of an
+-- answer, of a request and of a payload.
+-- list: answer_number
+k.id
+
+-- list: answer_bytes
+(SELECT sum(length(p.body)) FROM once_piece p WHERE p.number = k.id)
+
+-- list: request_bytes
+(SELECT sum(length(p.body)) FROM once_piece p WHERE p.number = o.pieces)
+
+-- list: payload_bytes
+(SELECT sum(length(p.body)) FROM once_piece p
+    WHERE p.number = 70368744177664 + e.id)
+
 -- The place is the digest.
 -- list: identity_place
 ('x' || encode(substr(digest, 1, 8), 'hex'))::bit(64)::bigint,
@@ -155,11 +177,9 @@ k.body_length, k.last_error, k.late_token, k.xmin::text::bigint AS change
 -- list: row
 k.id, k.key, k.path, k.scope, $record
 
--- The response of a key; the body only if it is small.
+-- The response of a key.
 -- list: response
-k.reason, k.kind::bigint, k.headers,
-CASE WHEN octet_length(k.body) <= 2048 THEN k.body END AS body,
-k.response_version::bigint
+k.reason, k.kind::bigint, k.headers, k.body, k.response_version::bigint
 
 -- All columns of an effect but its payload.
 -- list: effect
@@ -182,14 +202,11 @@ SELECT 1::bigint FROM once_key k
 WHERE k.id = $1 AND k.downstream = $2
     AND (NOT $4 OR k.state = 'completed' AND k.attempt = $3::bigint);
 
--- A part of the body: $3 bytes, as many as a piece has, after the first $2.
--- name: answer_part
-SELECT coalesce(
-    substr(k.body, ($2::bigint + 1)::integer, ($3::bigint)::integer),
-    (SELECT p.body FROM once_piece p
-    WHERE p.key_id = k.id AND p.piece = ($2 / $3 + 1)::integer))
-FROM once_key k
-WHERE k.id = $1 AND k.state = 'completed' AND k.kept;
+-- A piece of a body, and whether there is one more.
+-- name: piece
+SELECT body, EXISTS (SELECT 1 FROM once_piece
+    WHERE number = $1 AND piece = ($2::bigint)::integer + 1)
+FROM once_piece WHERE number = $1 AND piece = ($2::bigint)::integer;
 
 -- Reserving -------------------------------------------------------------------
 
@@ -233,8 +250,8 @@ LIMIT 1 OFFSET $2::bigint - 1;
     LATERAL (SELECT n.bytes FROM once_kept n WHERE n.stripe = g.stripe
 	ORDER BY n.seq DESC LIMIT 1) l)
 
--- list: request_bytes
-octet_length(o.environment) + octet_length(o.body)
+-- list: request_size
+octet_length(o.environment) + o.body_length
 
 -- The keys of a caller on all routes, whose numbers begin at $5: see caller.h.
 -- list: of_caller
@@ -244,7 +261,7 @@ a.caller BETWEEN $5::bigint AND $5::bigint + 4194303
 -- $1 to $4; and, if these and $6 bytes are more than $7, of its caller's.
 -- name: kept_room
 SELECT t.others, CASE WHEN t.others + $6::bigint > $7::bigint THEN
-    (SELECT coalesce(sum($request_bytes), 0)::bigint
+    (SELECT coalesce(sum($request_size), 0)::bigint
 	FROM (SELECT a.id FROM once_key a
 		WHERE a.state IN ('unknown', 'dead_letter') AND $of_caller
 	    UNION SELECT a.id FROM once_key a
@@ -254,24 +271,28 @@ SELECT t.others, CASE WHEN t.others + $6::bigint > $7::bigint THEN
 	JOIN once_request o ON o.key_id = c.id
 	WHERE c.id IS DISTINCT FROM t.own) END
 FROM (SELECT k.id AS own, $kept_sum
-	- coalesce((SELECT $request_bytes FROM once_request o
+	- coalesce((SELECT $request_size FROM once_request o
 	    WHERE o.key_id = k.id), 0) AS others
     FROM (SELECT 1) one LEFT JOIN once_key k
 	ON k.digest = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4
     OFFSET 0) t;
 
 -- Stores the request of the key $1, if that is there.  It may have another one.
+-- Pieces of a large body come after this.
 -- name: request_new
 WITH taken AS (SELECT id FROM once_key WHERE id = $1::bigint),
-old AS (SELECT $request_bytes AS bytes
+old AS (SELECT $request_size AS bytes
     FROM once_request o, taken WHERE o.key_id = taken.id),
-request AS (INSERT INTO once_request AS o (key_id, environment, body)
-    SELECT taken.id, $2::bytea, $3::bytea FROM taken
+pieces AS (DELETE FROM once_piece WHERE number = - $1::bigint),
+request AS (INSERT INTO once_request AS o (key_id, environment, body,
+	body_length, pieces)
+    SELECT taken.id, $2::bytea, $3::bytea, $4::bigint, $5::bigint FROM taken
     ON CONFLICT (key_id) DO UPDATE SET environment = EXCLUDED.environment,
-	body = EXCLUDED.body),
+	body = EXCLUDED.body, body_length = EXCLUDED.body_length,
+	pieces = EXCLUDED.pieces),
 kept AS (UPDATE once_kept s
     SET seq = s.seq + 1, bytes = s.bytes + d.bytes
-    FROM (SELECT octet_length($2::bytea) + octet_length($3::bytea)
+    FROM (SELECT octet_length($2::bytea) + $4::bigint
 	- coalesce((SELECT bytes FROM old), 0) AS bytes FROM taken) d
     WHERE $kept_here AND d.bytes <> 0)
 SELECT count(*) FROM taken;
@@ -329,11 +350,12 @@ effects AS (DELETE FROM once_effect e
 	WHERE state = 'delivered'))),
 refused AS (DELETE FROM once_refused f
     WHERE f.key_id = ANY (ARRAY(SELECT id FROM ended))),
-pieces AS (DELETE FROM once_piece p
-    WHERE p.key_id = ANY (ARRAY(SELECT id FROM ended))),
 request AS (DELETE FROM once_request o
     WHERE o.key_id = ANY (ARRAY(SELECT id FROM ended))
-    RETURNING $request_bytes AS bytes),
+    RETURNING $request_size AS bytes, o.pieces),
+pieces AS (DELETE FROM once_piece p
+    WHERE p.number = ANY (ARRAY(SELECT id FROM ended
+	UNION ALL SELECT r.pieces FROM request r))),
 kept AS (UPDATE once_kept s SET seq = s.seq + 1,
 	bytes = (s.bytes - d.bytes)::bigint
     FROM (SELECT sum(bytes) AS bytes FROM request) d
@@ -420,7 +442,9 @@ WHERE NOT EXISTS (SELECT 1 FROM once_owner o WHERE o.id <> $1::bigint);
 -- Deletes the requests of the keys of "unneeded".
 -- list: without_request
 request AS (DELETE FROM once_request o USING unneeded
-    WHERE o.key_id = unneeded.id RETURNING $request_bytes AS bytes),
+    WHERE o.key_id = unneeded.id RETURNING $request_size AS bytes, o.pieces),
+pieces AS (DELETE FROM once_piece p
+    WHERE p.number = ANY (ARRAY(SELECT r.pieces FROM request r))),
 kept AS (UPDATE once_kept s SET seq = s.seq + 1, bytes = s.bytes - request.bytes
     FROM request WHERE $kept_here)
 
@@ -461,8 +485,11 @@ FROM once_key WHERE id = $1;
 
 -- A piece of a large body.
 -- name: piece_new
-INSERT INTO once_piece(key_id, piece, body)
+INSERT INTO once_piece(number, piece, body)
 VALUES ($1, ($2::bigint)::integer, $3);
+
+-- name: delete_pieces
+DELETE FROM once_piece WHERE number = $1;
 
 -- Finding out what happened --------------------------------------------------
 
@@ -483,16 +510,6 @@ WHERE k.state = 'unknown' AND k.caller > $2
     AND k.reconcile_after <= coalesce($1::bigint, $now)
     AND (k.lock_file IS NULL OR k.lock_file = $3)
 ORDER BY k.caller, k.reconcile_after LIMIT 8;
-
--- name: request_of_key
-SELECT o.environment, octet_length(o.body)::bigint
-FROM once_request o JOIN once_key k ON k.id = o.key_id
-WHERE o.key_id = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4;
-
--- A part of the body: $3 bytes after the first $2.
--- name: request_part
-SELECT substr(o.body, ($2::bigint + 1)::integer, ($3::bigint)::integer)
-FROM once_request o WHERE o.key_id = $1;
 
 -- What a handler says without SQL --------------------------------------------
 
@@ -516,24 +533,6 @@ SELECT $effect, $now AS now FROM once_effect e
 WHERE e.state <> 'delivered' AND e.state = 'pending' AND e.topic = $1
     AND e.next_at IS NOT NULL
 ORDER BY e.next_at LIMIT 8 OFFSET $2::bigint;
-
--- Whether the payload is read with the row, and its length.
--- name: effect_payload
-SELECT octet_length(payload) <= 1048576,
-    CASE WHEN octet_length(payload) <= 1048576 THEN payload END,
-    octet_length(payload)::bigint
-FROM once_effect
-WHERE id = $1 AND effect_key::text = $2::text AND payload IS NOT NULL;
-
--- A part of it: $3 bytes after the first $2.
--- name: effect_part
-SELECT substr(payload, ($2::bigint + 1)::integer, ($3::bigint)::integer)
-FROM once_effect WHERE id = $1;
-
--- A verb reads the rows, a function of effect.h changes them, and
--- effect_write writes each that has changed: see store_effects.c.  Each
--- statement sees what a handler has committed while the one before it waited:
--- so effect_first comes after effect_read.
 
 -- Recovering ------------------------------------------------------------------
 
@@ -598,43 +597,17 @@ JOIN once_key k ON k.id = g.id ORDER BY g.caller;
 -- name: kept_mend
 -- scan: counts the stored requests, of which max_kept bounds the bytes
 UPDATE once_kept s SET seq = s.seq + 1, bytes = s.bytes + d.bytes
-FROM (SELECT (SELECT coalesce(sum($request_bytes), 0)
+FROM (SELECT (SELECT coalesce(sum($request_size), 0)
 	FROM once_request o)::bigint - $kept_sum AS bytes) d
 WHERE $kept_here AND d.bytes <> 0;
 
 -- The error of those counts.
 -- list: kept_error
 SELECT $kept_sum
-    - (SELECT coalesce(sum($request_bytes), 0) FROM once_request o)::bigint
+    - (SELECT coalesce(sum($request_size), 0) FROM once_request o)::bigint
 
--- Only SQLite has these.
--- list: orphan_bodies
+-- list: orphan_answers
 0::bigint
-
--- list: orphan_request_pieces
-0::bigint
-
--- list: missing_request_bodies
-0::bigint
-
--- list: missing_payloads
-0::bigint
-
--- list: orphan_payloads
-0::bigint
-
--- Pieces of keys whose response is not kept.
--- list: orphan_pieces
-SELECT count(DISTINCT p.key_id) FROM once_piece p
-WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = p.key_id AND k.kept)
-
--- Keys without all of their body.
--- list: missing_bodies
-SELECT count(*) FROM once_key k
-WHERE k.kept AND k.body_length > 0
-    AND k.body_length IS DISTINCT FROM coalesce(octet_length(k.body)::bigint,
-	(SELECT sum(octet_length(p.body)) FROM once_piece p
-	WHERE p.key_id = k.id))
 
 -- Accepted keys without a stored request.
 -- A subquery, and not EXISTS, which the server may make a join of two tables.
@@ -875,8 +848,8 @@ VALUES ($1, $2, $3, $4, $record_values, $35, $36, $37, $38, $39, $40::bigint,
     $41::bigint, $42, $43, $44);
 
 -- name: copy_request
-INSERT INTO once_request(key_id, environment, body)
-VALUES ($1, $2, $3);
+INSERT INTO once_request(key_id, environment, body, body_length, pieces)
+VALUES ($1, $2, $3, $4, $5);
 
 -- name: copy_effect
 INSERT INTO once_effect(id, key_id, effect_key, scope, path, key, topic, state,

@@ -12,9 +12,6 @@
 --     ordered by its bytes, whatever the collation is.
 --   * An index entry has at most 2700 bytes or so, and a path or a scope may
 --     be longer.  So indexes hold numbers made from them.
---   * Large values in a row are stored apart by PostgreSQL itself, and an
---     UPDATE does not copy them.  So what a handler writes, and requests, are
---     in their rows, and there is no once_body and no once_payload.
 --   * Times are the server's: milliseconds since 1970.  So a time for people
 --     and a deadline have the same clock, except while time stands still (see
 --     once_meta).
@@ -73,7 +70,7 @@ CREATE SEQUENCE once_fingerprint_spec_id;
 --            process also holds the lock of that number in a file of its host,
 --            and takes the lock before it inserts the row
 --   host     the machine's id (see machine-id(5)) and the mark of the folder
---            (see postgres_mark.c): there the lock tells whether the process
+--            (see postgres_host.c): there the lock tells whether the process
 --            lives
 --   boot     the host's boot (see postgres_host.h): of another boot the process
 --            is gone, or on a host with a copy of the disk
@@ -211,9 +208,8 @@ INSERT INTO once_fingerprint_spec(id, digest, text) VALUES (0,
 --   recovery_point  what the last attempt said that it had reached; NULL:
 --                   'started'
 --   last_error      why the last attempt did not complete; for people only
---   reason headers body  the stored response.  The body that an attempt ended
---                   with is in once_piece if it is above 2048 bytes; that of a
---                   handler, or of a copied store, is here
+--   reason headers body  the stored response.  A body above 2048 bytes is in
+--                   once_piece
 -- name: schema_key
 CREATE TABLE once_key(
 	id bigint PRIMARY KEY,
@@ -262,11 +258,6 @@ CREATE TABLE once_key(
 	body bytea
 );
 
--- Such a body is read in parts: of one that is compressed the server would
--- unpack all that comes before each.
--- name: schema_key_body
-ALTER TABLE once_key ALTER body SET STORAGE EXTERNAL;
-
 -- The leases, which are few, by their deadlines: so a search leaves out those
 -- that ended long ago, which a long transaction keeps in the index.
 -- name: schema_key_running
@@ -309,23 +300,32 @@ CREATE INDEX once_key_queue ON once_key(queued_at)
 
 -- The stored request of a key that may have to be reconciled: NAME=VALUE
 -- strings, each with a NUL, and the body.  It has no credentials, and is erased
--- when the outcome is known.
+-- when the outcome is known.  A large body is in once_piece.
+--
+--   body_length     bytes of the whole body
+--   pieces          the number of its pieces; 0: it is in this row
 -- name: schema_request
 CREATE TABLE once_request(
 	key_id bigint PRIMARY KEY,
 	environment bytea NOT NULL,
-	body bytea NOT NULL
+	body bytea NOT NULL,
+	body_length bigint NOT NULL,
+	pieces bigint NOT NULL
 );
 
--- A large body of a response is stored in pieces of 1048576 bytes, so that no
--- statement is large, and libpq has no copy of all of it.  The transaction that
--- completes the key stores them; piece is from 1 on.
+-- A large body is stored in pieces of 1048576 bytes, so that no statement is
+-- large, and libpq has no copy of all of it.  The transaction that stores what
+-- they belong to stores them.
+--
+--   number   that of the key, for its answer; its negative, for its request; or
+--            2^46 + the number of an effect, for its payload
+--   piece    from 1 on
 -- name: schema_piece
 CREATE TABLE once_piece(
-	key_id bigint NOT NULL,
+	number bigint NOT NULL,
 	piece integer NOT NULL,
 	body bytea NOT NULL,
-	PRIMARY KEY(key_id, piece)
+	PRIMARY KEY(number, piece)
 );
 
 -- The last attempt of a key, if its answer was not accepted, or if it wrote to
@@ -380,7 +380,8 @@ CREATE TABLE once_topic(
 --   effect_key      UUID, the same at each try
 --   attempts        tries begun
 --   reference       the output of the program that delivered it
---   payload         NULL once it is delivered
+--   payload         up to 2048 bytes; longer ones are in once_piece.  A
+--                   delivered effect has NULL, and no pieces
 --
 -- One of the pending effects of a key has the turn: it has next_at, or owner.
 -- The others have neither, so that a search for due effects does not step over
@@ -484,6 +485,7 @@ SET search_path FROM CURRENT AS $$
 DECLARE
 	$lease_of_token
 	topic_name bytea := convert_to(topic, 'UTF8'::name);
+	effect bigint;
 BEGIN
 	UPDATE once_key k SET updated_at = $store_time
 	WHERE k.id = lease AND k.token = lease_token
@@ -512,8 +514,20 @@ BEGIN
 	    CASE WHEN NOT EXISTS (SELECT 1 FROM once_effect e
 		WHERE e.key_id = k.id AND e.state = 'pending')
 		THEN 0::bigint END,
-	    k.updated_at, k.updated_at, once_outbox.payload
-	FROM once_key k WHERE k.id = lease;
+	    k.updated_at, k.updated_at,
+	    CASE WHEN octet_length(once_outbox.payload) <= 2048
+		THEN once_outbox.payload END
+	FROM once_key k WHERE k.id = lease
+	RETURNING id INTO effect;
+	IF octet_length(once_outbox.payload) > 2048 THEN
+		INSERT INTO once_piece(number, piece, body)
+		SELECT 70368744177664 + effect, p.i,
+		    substr(once_outbox.payload, 1048576 * (p.i - 1) + 1,
+			1048576)
+		FROM generate_series(1,
+		    (octet_length(once_outbox.payload) + 1048575) / 1048576)
+		    AS p(i);
+	END IF;
 END $$;
 
 -- The fields are lines as in a CGI response, each with LF or CRLF at its end;
@@ -590,10 +604,19 @@ BEGIN
 	    headers = convert_to(once_response.headers, 'UTF8'::name),
 	    body_length = coalesce(octet_length(once_response.body), 0)::bigint,
 	    body = CASE WHEN octet_length(once_response.body) > 0
+		AND octet_length(once_response.body) <= 2048
 		THEN once_response.body END,
 	    expires_at = k.locked_until + k.retention,
 	    updated_at = $store_time
 	WHERE k.id = lease;
+	IF octet_length(once_response.body) > 2048 THEN
+		INSERT INTO once_piece(number, piece, body)
+		SELECT lease, p.i,
+		    substr(once_response.body, 1048576 * (p.i - 1) + 1, 1048576)
+		FROM generate_series(1,
+		    (octet_length(once_response.body) + 1048575) / 1048576)
+		    AS p(i);
+	END IF;
 END $$;
 
 -- No role may call them but those of the statement grant (queries.sql).

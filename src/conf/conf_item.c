@@ -88,7 +88,7 @@ means_unsafe(const char *s)
 	return strcmp(s, "*") == 0 ||
 	    (s[strcspn(s, CONF_LOWER)] != '\0' &&
 		(strcasecmp(s, "all") == 0 || strcasecmp(s, "any") == 0 ||
-		    conf_value_distance(s, CONF_UNSAFE) < 3));
+		    strcasecmp(s, CONF_UNSAFE) == 0));
 }
 
 /* Methods are case-sensitive, RFC 9110, section 9.1: no client sends "post",

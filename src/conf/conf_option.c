@@ -238,24 +238,6 @@ conf_option_find(enum conf_place place, const char *name)
 	return NULL;
 }
 
-const char *
-conf_option_near(enum conf_place place, const char *name)
-{
-	/* Two mistakes at most, and not half of the name. */
-	size_t n, distance, best = strlen(name) < 5 ? 2 : 3;
-	const struct conf_option *options = table(place, &n);
-	const char *near = NULL;
-
-	for (size_t i = 0; i < n; i++) {
-		distance = conf_value_distance(name, options[i].name);
-		if (distance < best) {
-			best = distance;
-			near = options[i].name;
-		}
-	}
-	return near;
-}
-
 size_t
 conf_option_index(const struct conf_option *option)
 {

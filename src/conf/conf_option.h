@@ -28,9 +28,6 @@ struct conf_origin {
 const struct conf_option *
 conf_option_find(enum conf_place place, const char *name);
 
-/* The name of the option that a misspelled name was meant to be, or NULL. */
-const char *conf_option_near(enum conf_place place, const char *name);
-
 size_t conf_option_index(const struct conf_option *option);
 
 /* The line at which the option was set, which must exist; 0: it was not set, or

@@ -224,7 +224,6 @@ open_section(struct parser *p, char *line)
 static bool
 no_such_option(struct parser *p, const char *name)
 {
-	const char *near;
 	static const struct {
 		enum conf_place place;
 		const char *sections;
@@ -242,10 +241,6 @@ no_such_option(struct parser *p, const char *name)
 		return fail(p,
 		    "option \"key_header\" is gone: write \"key_from = "
 		    "header:NAME\" in [defaults] or [route]");
-	if ((near = conf_option_near(p->place, name)) != NULL)
-		return fail(p,
-		    "unknown option \"%.200s\" in %s: did you mean \"%s\"?",
-		    name, p->section, near);
 	return fail(p, "unknown option \"%.200s\" in %s", name, p->section);
 }
 

@@ -86,15 +86,6 @@ bool conf_value_statuses(
  * text.  The empty pointer, which names the whole text, is not. */
 bool conf_value_is_pointer(const char *s);
 
-/*
- * How far a misspelled name is from what it was meant to be, after Damerau and
- * Levenshtein: the number of letters to insert, delete, change, or swap with
- * the next one that makes one name of the other; no letter is moved twice.
- * Upper and lower case, and "-" and "_", are the same.  A name that is too long
- * to be one is far from all.
- */
-size_t conf_value_distance(const char *a, const char *b);
-
 /* --- one item of a list, a single name, or a place where a key can be ----- */
 
 enum conf_item {

@@ -9,7 +9,6 @@
 #include <err.h>
 #include <getopt.h>
 #include <locale.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +21,6 @@
 #include "date.h"
 #include "log.h"
 #include "run.h"
-#include "scope.h"
-#include "spool.h"
-#include "store_files.h"
-#include "user.h"
 #include "oncectl.h"
 
 /* How long a handler's command waits for a lock of the database (ms). */
@@ -34,7 +29,7 @@
 /* What an option's value becomes. */
 enum kind { FLAG, TEXT, SPAN, TIME, EMITS, DOCROOTS };
 
-#define FILTER(id, name, value, kind, member, help) \
+#define FILTER(id, name, kind, member) \
 	{ name, ONCECTL_##id, kind, offsetof(struct oncectl, member) },
 static const struct filter {
 	const char *name;
@@ -58,88 +53,151 @@ refuse_usage(void)
 	return ONCECTL_USAGE;
 }
 
-int
-oncectl_refuse(int status, const char *format, ...)
+/* --- the subcommands ------------------------------------------------------ */
+
+/* The only list of them: --help prints it, and a test compares it with
+ * oncectl(1) and with the completion for bash. */
+
+/* What a subcommand needs before it runs. */
+enum needs {
+	NEEDS_STORE, /* an open store: ctl->store */
+	NEEDS_NAME,  /* the database's name: ctl->database */
+	NEEDS_CONFIG /* ctl->conf alone */
+};
+
+struct command {
+	const char *name;
+	const char *usage; /* its arguments and options */
+	const char *help;  /* what it does */
+	int max_args;
+	enum needs needs;
+	unsigned options; /* those it takes, of enum oncectl_option */
+	int (*run)(struct oncectl *);
+};
+
+#define KEY_OR_UUID                                        \
+	"KEY [--scope S] [--path P] | --downstream UUID\n" \
+	"               | --instance UUID"
+#define MANY                                               \
+	"[--state S] [--scope S] [--path P] [--older D]\n" \
+	"               [--peer A]"
+
+/* clang-format off */
+static const struct command commands[] = {
+	{ "ls", MANY " [--since T] [--until T]",
+	    "Lists keys, one a line", 0, NEEDS_STORE,
+	    ONCECTL_MANY | ONCECTL_SINCE | ONCECTL_UNTIL, oncectl_ls },
+	{ "show", KEY_OR_UUID "\n               [--response | --output]",
+	    "Prints what is known of a key, or its answer, or its output",
+	    1, NEEDS_STORE,
+	    ONCECTL_WHICH | ONCECTL_RESPONSE | ONCECTL_OUTPUT, oncectl_show },
+	{ "resolve",
+	    KEY_OR_UUID "\n"
+	    "               --completed < response | --not-executed\n"
+	    "               | --not-executed " MANY " [--yes]",
+	    "Says what became of a key, or that nothing did of all chosen ones",
+	    1, NEEDS_STORE,
+	    ONCECTL_MANY | ONCECTL_DOWNSTREAM | ONCECTL_INSTANCE |
+		ONCECTL_COMPLETED | ONCECTL_NOT_EXECUTED | ONCECTL_YES,
+	    oncectl_resolve },
+	{ "forget", KEY_OR_UUID "\n               | " MANY " [--yes]",
+	    "Deletes a key, or all chosen ones but those in progress",
+	    1, NEEDS_STORE,
+	    ONCECTL_MANY | ONCECTL_DOWNSTREAM | ONCECTL_INSTANCE | ONCECTL_YES,
+	    oncectl_forget },
+	{ "backup", "FILE [--yes]",
+	    "Copies the whole store into a new FILE while it is in use",
+	    1, NEEDS_STORE, ONCECTL_YES, oncectl_backup },
+	{ "sweep", "", "Settles what processes that are gone left in progress",
+	    0, NEEDS_STORE, 0, oncectl_sweep },
+	{ "reap", "",
+	    "Deletes the keys past their retention, or makes them expired",
+	    0, NEEDS_STORE, 0, oncectl_reap },
+	{ "reconcile", "",
+	    "Asks the reconcilers of -f about unknown keys that are due",
+	    0, NEEDS_STORE, 0, oncectl_reconcile },
+	{ "outbox",
+	    "ls [--state S] [--scope S] [--path P] | retry ID | drop ID",
+	    "Lists the effects, or has one tried now, or deletes one",
+	    2, NEEDS_STORE,
+	    ONCECTL_STATE | ONCECTL_SCOPE | ONCECTL_PATH, oncectl_outbox },
+	{ "export", "[--since T]",
+	    "Prints every key and every effect, one JSON object a line",
+	    0, NEEDS_STORE, ONCECTL_SINCE, oncectl_export },
+	{ "stats", "[--by-scope]",
+	    "Prints how many keys are in each state, and sizes",
+	    0, NEEDS_STORE, ONCECTL_BY_SCOPE, oncectl_stats },
+	{ "doctor", "",
+	    "Examines the store; exits with 1 if something needs attention",
+	    0, NEEDS_STORE, 0, oncectl_doctor },
+	{ "metrics", "",
+	    "Prints the gauges that the store knows, for Prometheus",
+	    0, NEEDS_STORE, 0, oncectl_metrics },
+	{ "init", "[--grant ROLE]", "Makes the tables in a PostgreSQL database",
+	    0, NEEDS_NAME, ONCECTL_GRANT, oncectl_init },
+	{ "copy", "--to URI",
+	    "Copies an SQLite database that no daemon uses to PostgreSQL",
+	    0, NEEDS_STORE, ONCECTL_TO, oncectl_copy },
+	{ "accept-loss", "",
+	    "Lets daemons go on that wait because commits are missing",
+	    0, NEEDS_STORE, 0, oncectl_accept_loss },
+	{ "accept-clock", "",
+	    "Says that the clock of the PostgreSQL server is right",
+	    0, NEEDS_STORE, 0, oncectl_accept_clock },
+	{ "audit", "-f config [--docroot [PREFIX=]DIR]...",
+	    "Prints what takes unsafe methods without key = required",
+	    0, NEEDS_CONFIG, ONCECTL_DOCROOT, oncectl_audit },
+	{ "cgi", "SOCKET",
+	    "A CGI program that hands its request to oncewrap's socket",
+	    1, NEEDS_CONFIG, 0, oncectl_cgi },
+	{ "checkpoint", "NAME [--emit TOPIC=FILE]... [--wait D]",
+	    "For a handler: records how far this attempt is",
+	    1, NEEDS_NAME, ONCECTL_WAIT | ONCECTL_EMIT,
+	    oncectl_checkpoint },
+	{ "emit", "TOPIC [--wait D] < payload",
+	    "For a handler: puts an effect into the outbox",
+	    1, NEEDS_NAME, ONCECTL_WAIT, oncectl_emit },
+	{ "respond", "[--emit TOPIC=FILE]... [--wait D] < response",
+	    "For a handler: completes the key with this CGI response",
+	    0, NEEDS_NAME, ONCECTL_WAIT | ONCECTL_EMIT,
+	    oncectl_respond },
+};
+/* clang-format on */
+#define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static const struct command *
+command_find(const char *name)
 {
-	va_list ap;
-
-	va_start(ap, format);
-	vwarnx(format, ap);
-	va_end(ap);
-	return status;
-}
-
-int
-oncectl_fail(const struct oncectl *ctl, enum rc rc)
-{
-	struct store_files_bar bar;
-	char why[512];
-
-	if (rc == RC_READONLY && !conf_text_is_postgresql(ctl->database) &&
-	    !store_files_check(ctl->database, STORE_FILES_WRITE, &bar))
-		return oncectl_refuse(
-		    ONCECTL_REFUSED, "%s: %s", bar.file, bar.cure);
-	snprintf(why, sizeof(why), "%s", rc_text(rc));
-	if (ctl->store != NULL)
-		(void)store_why(ctl->store, rc, why, sizeof(why));
-	return oncectl_refuse(ONCECTL_REFUSED, "%s: %s", ctl->database, why);
-}
-
-/* --- the log -------------------------------------------------------------- */
-
-/* The file is opened for each line, because logrotate(8) may have moved it. */
-
-#define SYSLOG "syslog"
-
-/* The words of the operator's page. */
-static const char *
-result_name(enum rc rc)
-{
-	if (rc == RC_OK)
-		return "done";
-	if (rc == RC_LOST)
-		return "lost";
-	return rc == RC_PENDING ? "pending" : rc_text(rc);
+	for (size_t i = 0; i < NCOMMANDS; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
 }
 
 static void
-hand_over(const struct oncectl *ctl, const struct log_request *about,
-    const struct log_value *values, size_t n)
+command_list(void)
 {
-	const bool known =
-	    ctl->config != NULL && strcmp(ctl->conf->log, "stderr") != 0;
-	const char *target = known ? ctl->conf->log : SYSLOG;
-	static bool said;
-	int error = log_hand(target, "operator", about, values, n);
-
-	if (error == 0 || log_hand(SYSLOG, "operator", about, values, n) == 0)
-		return;
-	if (!said)
-		warnx("the log has no line of this: %s: %s", target,
-		    strerror(error));
-	said = true;
+	fputs("usage: oncectl [-hV] [-d database | -f config] [--json] "
+	      "command [argument ...]\n",
+	    stdout);
+	for (const struct command *c = commands; c < commands + NCOMMANDS; c++)
+		printf("       oncectl %s%s%s\n", c->name,
+		    c->usage[0] != '\0' ? " " : "", c->usage);
+	fputs("\noncectl COMMAND --help says what a command does; oncectl(1) "
+	      "has the rest.\n",
+	    stdout);
 }
 
-void
-oncectl_log(const struct oncectl *ctl, const struct oncectl_act *act)
+static void
+command_help(const struct command *c)
 {
-	const char *sudo = getenv("SUDO_USER");
-	struct log_request about = { .path = act->path, .key = act->key };
-	struct log_value values[5];
-	char user[USER_NAME];
-	size_t n = 0;
-
-	user_name(getuid(), user);
-	values[n++] = LOG_S("user", user);
-	if (sudo != NULL && getuid() == 0)
-		values[n++] = LOG_S("sudo_user", sudo);
-	values[n++] = LOG_S("act", act->act);
-	values[n++] = LOG_S("result", result_name(act->rc));
-	if (act->more.name != NULL)
-		values[n++] = act->more;
-	if (act->key != NULL)
-		scope_tag(act->scope, about.scope);
-	hand_over(ctl, act->key != NULL ? &about : NULL, values, n);
+	printf("usage: oncectl [-d database | -f config] [--json] %s%s%s\n"
+	       "\n%s.\n%soncectl(1) has the rest.\n",
+	    c->name, c->usage[0] != '\0' ? "\n               " : "", c->usage,
+	    c->help,
+	    c->needs != NEEDS_CONFIG
+		? "The database is that of -d, of -f, or ONCE_DATABASE.  "
+		: "");
 }
 
 /* --- the command line -------------------------------------------------- */
@@ -302,14 +360,14 @@ take_options(struct oncectl *ctl, int argc, char **argv, bool *help)
 
 /* Takes the name of the subcommand off the arguments; NULL: there is no such
  * subcommand. */
-static const struct oncectl_command *
+static const struct command *
 oncectl_find_command(struct oncectl *ctl)
 {
-	const struct oncectl_command *c;
+	const struct command *c;
 
 	if (ctl->nargs == 0)
 		return NULL;
-	c = oncectl_command_find(ctl->arg[0]);
+	c = command_find(ctl->arg[0]);
 	if (c == NULL) {
 		warnx("%s: no such command", ctl->arg[0]);
 		return NULL;
@@ -321,7 +379,7 @@ oncectl_find_command(struct oncectl *ctl)
 }
 
 static bool
-oncectl_fits(const struct oncectl *ctl, const struct oncectl_command *c)
+oncectl_fits(const struct oncectl *ctl, const struct command *c)
 {
 	if (ctl->nargs > c->max_args) {
 		warnx("%s: too many arguments", c->name);
@@ -338,88 +396,32 @@ oncectl_fits(const struct oncectl *ctl, const struct oncectl_command *c)
 static int
 help(struct oncectl *ctl)
 {
-	const struct oncectl_command *command;
+	const struct command *command;
 
 	if (ctl->nargs == 0) {
-		oncectl_command_list();
+		command_list();
 		return ONCECTL_DONE;
 	}
 	command = oncectl_find_command(ctl);
 	if (command == NULL)
 		return refuse_usage();
-	oncectl_command_help(command);
+	command_help(command);
 	return ONCECTL_DONE;
 }
 
-/* --- the store --------------------------------------------------------- */
-
-/* Names the database: by -d, by the configuration, or by ONCE_DATABASE. */
-static bool
-name_database(struct oncectl *ctl, const struct conf *conf)
-{
-	const char *environment = getenv("ONCE_DATABASE");
-
-	if (ctl->database == NULL && ctl->config != NULL)
-		ctl->database = conf->database;
-	else if (ctl->database == NULL)
-		ctl->database = environment;
-	if (ctl->database == NULL || ctl->database[0] == '\0') {
-		warnx("no database is named: -d, -f or ONCE_DATABASE");
-		return false;
-	}
-	if (conf_text_is_nearly_postgresql(ctl->database)) {
-		warnx("a PostgreSQL database is named by a URI, which begins "
-		      "with postgresql://");
-		return false;
-	}
-	if (spool_setup(conf->spool_dir, UINT64_MAX) == RC_OK)
-		return true;
-	warnx("%s", rc_text(RC_NOMEM));
-	return false;
-}
-
-void
-oncectl_store_options(const struct oncectl *ctl, struct store_options *so)
-{
-	const struct conf *conf = ctl->conf;
-
-	memset(so, 0, sizeof(*so));
-	so->database = ctl->database;
-	so->mode = 0600;
-	so->durability = conf->durability;
-	so->busy_timeout = conf->busy_timeout;
-	so->owner_timeout = conf->owner_timeout;
-	so->max_wal = conf->max_wal;
-}
-
-static bool
-oncectl_open_store(struct oncectl *ctl)
-{
-	struct store_options so;
-	char why[512];
-
-	oncectl_store_options(ctl, &so);
-	if (store_open(&ctl->store, &so, why, sizeof(why)) == RC_OK) {
-		/* Messages show it, without a password. */
-		if (conf_text_is_postgresql(ctl->database))
-			ctl->database = store_database(ctl->store);
-		return true;
-	}
-	warnx("%s", why);
-	return false;
-}
+/* --- running it ----------------------------------------------------------- */
 
 /* Runs the command with what it needs, and returns the exit status. */
 static int
-oncectl_run(struct oncectl *ctl, const struct oncectl_command *command)
+oncectl_run(struct oncectl *ctl, const struct command *command)
 {
 	int status;
 
-	if (command->needs == ONCECTL_NEEDS_CONFIG)
+	if (command->needs == NEEDS_CONFIG)
 		return command->run(ctl);
-	if (!name_database(ctl, ctl->conf))
+	if (!oncectl_name_database(ctl))
 		return ONCECTL_USAGE;
-	if (command->needs == ONCECTL_NEEDS_NAME)
+	if (command->needs == NEEDS_NAME)
 		return command->run(ctl);
 	if (!oncectl_open_store(ctl))
 		return ONCECTL_REFUSED;
@@ -441,7 +443,7 @@ int
 main(int argc, char **argv)
 {
 	struct oncectl ctl = { .wait = HANDLER_WAIT };
-	const struct oncectl_command *command;
+	const struct command *command;
 	struct conf *conf;
 	struct conf_error why;
 	bool helps;

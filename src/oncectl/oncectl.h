@@ -23,52 +23,30 @@
 
 /*
  * Options besides -d, -f and --json:
- *	X(ID, name, value, what the value becomes, member of struct oncectl,
- *	    help in lines of at most 56 characters)
+ *	X(ID, name, what its value becomes, member of struct oncectl)
  */
 /* clang-format off */
 #define ONCECTL_OPTIONS(X) \
-	X(STATE, "state", "S", TEXT, state, "in that state") \
-	X(SCOPE, "scope", "S", TEXT, scope, "of that caller; \"\": of none") \
-	X(PATH, "path", "P", TEXT, path, "of that path") \
-	X(OLDER, "older", "D", SPAN, older, \
-	    "older than D, such as 30s, 24h or 7d") \
-	X(PEER, "peer", "A", TEXT, peer, "whose last client had that address") \
-	X(SINCE, "since", "T", TIME, since, \
-	    "since then: a time such as 2026-01-31T12:00:00Z, or a\n" \
-	    "duration before now such as 24h") \
-	X(UNTIL, "until", "T", TIME, until, "before then") \
-	X(DOWNSTREAM, "downstream", "UUID", TEXT, downstream, \
-	    "the key's ONCE_DOWNSTREAM_KEY") \
-	X(INSTANCE, "instance", "UUID", TEXT, instance, \
-	    "the Reference that a client was given, for a run, a\n" \
-	    "replay or a refusal") \
-	X(RESPONSE, "response", "", FLAG, given, \
-	    "the stored answer as a CGI response") \
-	X(OUTPUT, "output", "", FLAG, given, \
-	    "the beginning of an answer that was not accepted, and\n" \
-	    "how its program ended") \
-	X(COMPLETED, "completed", "", FLAG, given, \
-	    "it happened; standard input has the answer for retries,\n" \
-	    "as a CGI response") \
-	X(NOT_EXECUTED, "not-executed", "", FLAG, given, \
-	    "nothing happened; the next request runs") \
-	X(YES, "yes", "", FLAG, given, "do not ask") \
-	X(BY_SCOPE, "by-scope", "", FLAG, given, \
-	    "the states of each caller's keys, and how often it\n" \
-	    "repeated a request") \
-	X(GRANT, "grant", "ROLE", TEXT, grant, \
-	    "lets the role of handlers that share the database call\n" \
-	    "their functions, and no more") \
-	X(TO, "to", "URI", TEXT, to, "the PostgreSQL database") \
-	X(DOCROOT, "docroot", "DIR", DOCROOTS, docroots, \
-	    "the web server's document root, or with PREFIX=DIR a\n" \
-	    "folder that has the path PREFIX, as in\n" \
-	    "/cgi-bin=/usr/lib/cgi-bin") \
-	X(EMIT, "emit", "TOPIC=FILE", EMITS, emits, \
-	    "puts an effect into the outbox with it") \
-	X(WAIT, "wait", "D", SPAN, wait, \
-	    "how long to wait for the database (5s)")
+	X(STATE, "state", TEXT, state) \
+	X(SCOPE, "scope", TEXT, scope) \
+	X(PATH, "path", TEXT, path) \
+	X(OLDER, "older", SPAN, older) \
+	X(PEER, "peer", TEXT, peer) \
+	X(SINCE, "since", TIME, since) \
+	X(UNTIL, "until", TIME, until) \
+	X(DOWNSTREAM, "downstream", TEXT, downstream) \
+	X(INSTANCE, "instance", TEXT, instance) \
+	X(RESPONSE, "response", FLAG, given) \
+	X(OUTPUT, "output", FLAG, given) \
+	X(COMPLETED, "completed", FLAG, given) \
+	X(NOT_EXECUTED, "not-executed", FLAG, given) \
+	X(YES, "yes", FLAG, given) \
+	X(BY_SCOPE, "by-scope", FLAG, given) \
+	X(GRANT, "grant", TEXT, grant) \
+	X(TO, "to", TEXT, to) \
+	X(DOCROOT, "docroot", DOCROOTS, docroots) \
+	X(EMIT, "emit", EMITS, emits) \
+	X(WAIT, "wait", SPAN, wait)
 /* clang-format on */
 
 #define ONCECTL_INDEX(id, ...) ONCECTL_##id##_INDEX,
@@ -121,31 +99,7 @@ struct oncectl {
 	const struct conf *conf; /* of -f, or the defaults */
 };
 
-/* --- the table of subcommands --------------------------------------------- */
-
-/* What a subcommand needs before it runs. */
-enum oncectl_needs {
-	ONCECTL_NEEDS_STORE, /* an open store: ctl->store */
-	ONCECTL_NEEDS_NAME,  /* the database's name: ctl->database */
-	ONCECTL_NEEDS_CONFIG /* ctl->conf alone */
-};
-
-struct oncectl_command {
-	const char *name;
-	const char *usage; /* its arguments and options */
-	const char *help;  /* what it does, in lines that end in \n */
-	int max_args;
-	enum oncectl_needs needs;
-	unsigned options; /* those it takes, of enum oncectl_option */
-	int (*run)(struct oncectl *);
-};
-
-/* NULL: there is no such subcommand. */
-const struct oncectl_command *oncectl_command_find(const char *name);
-
-/* Print on stdout: the usage of all subcommands, or the help for one. */
-void oncectl_command_list(void);
-void oncectl_command_help(const struct oncectl_command *c);
+/* --- the subcommands ------------------------------------------------------ */
 
 /* Subcommands; each returns an exit status. */
 int oncectl_ls(struct oncectl *ctl);
@@ -166,6 +120,13 @@ int oncectl_init(struct oncectl *ctl);
 int oncectl_copy(struct oncectl *ctl);
 int oncectl_accept_loss(struct oncectl *ctl);
 int oncectl_accept_clock(struct oncectl *ctl);
+
+/* Names the database: by -d, by the configuration, or by ONCE_DATABASE.  False,
+ * with a message. */
+bool oncectl_name_database(struct oncectl *ctl);
+
+/* Opens it as ctl->store; false, with a message. */
+bool oncectl_open_store(struct oncectl *ctl);
 
 /* How to open ctl->database, not to be created. */
 void
@@ -292,7 +253,7 @@ enum oncectl_kind {
 struct oncectl_column {
 	const char *member; /* the name in JSON and in lines */
 	const char *title;  /* the title in tables; NULL: not in tables */
-	unsigned place;     /* in tables, from the left: 1, 2, ...; 0: none */
+	unsigned position;  /* in tables, from the left: 1, 2, ...; 0: none */
 	size_t offset;      /* in the row's struct */
 	enum oncectl_kind kind;
 };
@@ -302,6 +263,9 @@ struct oncectl_column {
  * becomes \xNN, and a backslash becomes two.  The caller frees it.
  */
 char *oncectl_print_escaped(const char *s);
+
+/* The same for n bytes.  lines: ends of lines and tabulators stay. */
+char *oncectl_print_escaped_text(const char *s, size_t n, bool lines);
 
 /* Formats a time of the wall clock (ms) as RFC 3339 to the second; "-" for
  * 0. */

@@ -219,55 +219,26 @@ look_at_folder(struct audit *a, const char *path, const char *folder, int depth)
 static void
 look_at_root(struct audit *a, const char *root)
 {
-	const char *equals = strchr(root, '=');
-	struct stat st;
+	const char *equals = root[0] == '/' ? strchr(root, '=') : NULL;
+	size_t n = equals != NULL ? (size_t)(equals - root) : 0;
 	char *prefix;
-	size_t n;
 
-	if (root[0] != '/' && equals != NULL && stat(root, &st) == -1) {
-		warnx("audit: --docroot %s: a prefix begins with \"/\": "
-		      "--docroot /%s",
-		    root, root);
-		a->failed = true;
-		return;
-	}
-	if (root[0] != '/' || equals == NULL || stat(root, &st) == 0) {
-		look_at_folder(a, "", root, 0);
-		return;
-	}
-	prefix = strndup(root, (size_t)(equals - root));
+	while (n > 0 && root[n - 1] == '/')
+		n--;
+	prefix = strndup(root, n);
 	if (prefix == NULL)
 		errx(ONCECTL_REFUSED, "%s", rc_text(RC_NOMEM));
-	for (n = strlen(prefix); n > 0 && prefix[n - 1] == '/'; n--)
-		prefix[n - 1] = '\0';
-	look_at_folder(a, prefix, equals + 1, 0);
+	look_at_folder(a, prefix, equals != NULL ? equals + 1 : root, 0);
 	free(prefix);
 }
 
 /* --- the command -------------------------------------------------------- */
 
-/* Routes are kept with the longest path first; a person reads the file. */
-static int
-audit_by_line(const void *left, const void *right)
-{
-	const struct conf_route *const *l = left, *const *r = right;
-
-	return ((*l)->line > (*r)->line) - ((*l)->line < (*r)->line);
-}
-
 static void
 look_at_routes(struct audit *a)
 {
 	const struct conf *conf = a->ctl->conf;
-	const size_t size = sizeof(const struct conf_route *);
-	const struct conf_route **routes;
 
-	routes = calloc(conf->nroutes + 1, size);
-	if (routes == NULL)
-		errx(ONCECTL_REFUSED, "%s", rc_text(RC_NOMEM));
-	for (size_t i = 0; i < conf->nroutes; i++)
-		routes[i] = &conf->routes[i];
-	qsort(routes, conf->nroutes, size, audit_by_line);
 	/* With a handler, or alone, the defaults are a route for all paths. */
 	if (conf->defaults.handler.argv.n > 0 || conf->nroutes == 0)
 		look_at_route(a, "defaults", &conf->defaults);
@@ -275,8 +246,7 @@ look_at_routes(struct audit *a)
 		a->open =
 		    a->ctl->ndocroots == 0 && why_open(&conf->defaults) != NULL;
 	for (size_t i = 0; i < conf->nroutes; i++)
-		look_at_route(a, "route", routes[i]);
-	free(routes);
+		look_at_route(a, "route", &conf->routes[i]);
 }
 
 int

@@ -2,21 +2,24 @@
  * A CGI program (RFC 3875) that hands its request to the socket of oncewrap,
  * for web servers that speak no FastCGI.
  *
- * The body is sent and the answer copied as either is possible, so that neither
- * side can wait for the other.  Nothing is kept but one piece of each.  If the
- * web server ends this program, the connection ends with it: a request that has
- * not arrived whole is not run, and one that runs goes on.
+ * The body is sent, and then the answer is read: oncewrap begins no program
+ * before it has all of the body.  If it ends the connection before that, the
+ * rest is not sent.  If the web server ends this program, the connection ends
+ * with it: a request that has not arrived whole is not run, and one that runs
+ * goes on.
+ *
+ * No signal is caught here, so no call ends with EINTR.
  */
 #include "config.h"
 
 #include <err.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -39,9 +42,6 @@
 struct cgi {
 	int fd;             /* the connection */
 	uint64_t body_left; /* bytes of the body that are still to be read */
-	bool body_ended;    /* the end of the body is in .send, or sent */
-	struct buf send;
-	size_t sent; /* bytes of .send */
 	struct fcgi_client client;
 	bool answered; /* a part of the answer was copied */
 };
@@ -110,9 +110,9 @@ cgi_body_length(uint64_t *n)
 	return true;
 }
 
-/* Puts the request without its body into .send. */
+/* Puts the request without its body into out. */
 static enum rc
-cgi_begin(struct cgi *cgi)
+cgi_begin(struct buf *out)
 {
 	static char role[] = ROLE "=RESPONDER";
 	const char *declared = cgi_declared();
@@ -131,79 +131,53 @@ cgi_begin(struct cgi *cgi)
 		snprintf(length, sizeof(length), "CONTENT_LENGTH=%s", declared);
 		variables[n] = length;
 	}
-	rc = fcgi_client_begin(&cgi->send, variables, "PATH");
+	rc = fcgi_client_begin(out, variables, "PATH");
 	free(variables);
 	return rc;
 }
 
-/* Ends the body if all of it was read. */
-static enum rc
-cgi_end_body(struct cgi *cgi)
+/* Writes all of it.  SIGPIPE is ignored. */
+static bool
+cgi_write(int fd, const void *bytes, size_t n)
 {
-	if (cgi->body_left > 0 || cgi->body_ended)
-		return RC_OK;
-	cgi->body_ended = true;
-	return fcgi_client_stdin(&cgi->send, NULL, 0);
+	const char *p = bytes;
+	ssize_t done;
+
+	for (; n > 0; p += done, n -= (size_t)done)
+		if ((done = write(fd, p, n)) == -1)
+			return false;
+	return true;
 }
 
-/* Puts the next piece of the body into .send, which is sent.  At the end of
- * standard input the body ends, however long it should be: oncewrap compares
- * that with CONTENT_LENGTH. */
+/* Sends the head, which is in out, and the body.  At the end of standard input
+ * the body ends, however long it should be: oncewrap compares that with
+ * CONTENT_LENGTH.  That the connection has ended is no error before the answer
+ * was read. */
 static enum rc
-cgi_read_body(struct cgi *cgi)
+cgi_send(struct cgi *cgi, struct buf *out)
 {
 	char bytes[FCGI_CONTENT_MAX];
-	size_t size = sizeof(bytes);
+	size_t size;
 	ssize_t n;
 	enum rc rc;
 
-	if (size > cgi->body_left)
-		size = (size_t)cgi->body_left;
-	do
-		n = read(STDIN_FILENO, bytes, size);
-	while (n == -1 && errno == EINTR);
-	if (n == -1)
-		return RC_IO;
-	buf_clear(&cgi->send);
-	cgi->sent = 0;
-	cgi->body_left = n == 0 ? 0 : cgi->body_left - (uint64_t)n;
-	rc = n == 0 ? RC_OK : fcgi_client_stdin(&cgi->send, bytes, (size_t)n);
-	return rc == RC_OK ? cgi_end_body(cgi) : rc;
-}
-
-/* Sends as much as goes.  oncewrap may answer before it has read all, and close
- * the connection: that is no error until its answer is read. */
-static void
-cgi_send(struct cgi *cgi)
-{
-	ssize_t n = send(cgi->fd, cgi->send.data + cgi->sent,
-	    cgi->send.len - cgi->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-	if (n != -1) {
-		cgi->sent += (size_t)n;
-	} else if (errno != EAGAIN && errno != EINTR) {
-		cgi->sent = cgi->send.len;
-		cgi->body_ended = true;
-	}
+	do {
+		size = sizeof(bytes);
+		if (size > cgi->body_left)
+			size = (size_t)cgi->body_left;
+		n = size > 0 ? read(STDIN_FILENO, bytes, size) : 0;
+		if (n == -1)
+			return RC_IO;
+		cgi->body_left = n == 0 ? 0 : cgi->body_left - (size_t)n;
+		if ((rc = fcgi_client_stdin(out, bytes, (size_t)n)) != RC_OK ||
+		    !cgi_write(cgi->fd, out->data, out->len))
+			return rc;
+		buf_clear(out);
+	} while (n > 0);
+	return RC_OK;
 }
 
 /* --- the answer ----------------------------------------------------------- */
-
-static bool
-cgi_write(int fd, const unsigned char *p, size_t n)
-{
-	ssize_t done;
-
-	while (n > 0) {
-		if ((done = write(fd, p, n)) == -1 && errno != EINTR)
-			return false;
-		if (done > 0) {
-			p += done;
-			n -= (size_t)done;
-		}
-	}
-	return true;
-}
 
 /* Copies what has come.  False: the answer is over, or the web server takes no
  * more of it. */
@@ -233,43 +207,16 @@ cgi_copy(struct cgi *cgi, const unsigned char *p, size_t len)
 	return true;
 }
 
-/* Reads from the connection once.  False: as cgi_copy(), or it has ended. */
-static bool
+/* Copies the answer until it or the connection ends. */
+static void
 cgi_receive(struct cgi *cgi)
 {
 	unsigned char bytes[65536];
-	ssize_t n = recv(cgi->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	ssize_t n;
 
-	if (n > 0)
-		return cgi_copy(cgi, bytes, (size_t)n);
-	return n == -1 && (errno == EAGAIN || errno == EINTR);
-}
-
-/* Sends the body and copies the answer until that is over.  An error is one of
- * the body. */
-static enum rc
-cgi_exchange(struct cgi *cgi)
-{
-	struct pollfd pfd[2];
-	enum rc rc = RC_OK;
-	bool sending;
-
-	do {
-		sending = cgi->sent < cgi->send.len;
-		pfd[0].fd = cgi->fd;
-		pfd[0].events = sending ? POLLIN | POLLOUT : POLLIN;
-		pfd[1].fd = sending || cgi->body_ended ? -1 : STDIN_FILENO;
-		pfd[1].events = POLLIN;
-		if (poll(pfd, 2, -1) == -1)
-			continue;
-		if (sending && (pfd[0].revents & ~POLLIN) != 0)
-			cgi_send(cgi);
-		if (pfd[0].revents != 0 && !cgi_receive(cgi))
-			return RC_OK;
-		if (pfd[1].fd != -1 && pfd[1].revents != 0)
-			rc = cgi_read_body(cgi);
-	} while (rc == RC_OK);
-	return rc;
+	do
+		n = read(cgi->fd, bytes, sizeof(bytes));
+	while (n > 0 && cgi_copy(cgi, bytes, (size_t)n));
 }
 
 /* Says how it ended. */
@@ -300,19 +247,25 @@ cgi_end(const struct cgi *cgi, const char *socket, enum rc rc)
 static int
 cgi_hand_over(struct cgi *cgi, const char *socket)
 {
+	struct buf out;
 	int status;
 	enum rc rc;
 
-	buf_init(&cgi->send, (size_t)2 * LIMIT_ENV + FCGI_CONTENT_MAX + 64);
+	/* run_wait_connect() has made it for poll(2). */
+	(void)fcntl(cgi->fd, F_SETFL, 0);
+	buf_init(&out, (size_t)2 * LIMIT_ENV + FCGI_CONTENT_MAX + 64);
 	fcgi_client_init(&cgi->client);
-	if ((rc = cgi_begin(cgi)) == RC_OK && (rc = cgi_end_body(cgi)) == RC_OK)
-		status = cgi_end(cgi, socket, cgi_exchange(cgi));
-	else {
+	if ((rc = cgi_begin(&out)) == RC_OK) {
+		rc = cgi_send(cgi, &out);
+		if (rc == RC_OK)
+			cgi_receive(cgi);
+		status = cgi_end(cgi, socket, rc);
+	} else {
 		warnx("the variables of the request: %s", rc_text(rc));
 		status =
 		    cgi_refuse(400, "The fields of the request are too long.");
 	}
-	buf_free(&cgi->send);
+	buf_free(&out);
 	return status;
 }
 
@@ -364,6 +317,7 @@ oncectl_cgi(struct oncectl *ctl)
 				    "/path or tcp:host:port" };
 	int status;
 
+	(void)signal(SIGPIPE, SIG_IGN);
 	if (!cgi_body_length(&cgi.body_left)) {
 		status = cgi_refuse(411, "The request must say its length.");
 	} else if (getenv(ROLE) != NULL) {

@@ -35,45 +35,20 @@ response_copy(const char *p, size_t n)
 	return copy;
 }
 
-/* On a terminal no byte acts as a control but the end of a line and the
- * tabulator. */
-static void
-response_print_tame(const char *p, size_t n)
-{
-	char one[2] = "", *text;
-	const char *end = p + n, *from;
-
-	while (p < end) {
-		for (from = p; p < end && *p != '\0' && *p != '\n' &&
-		     *p != '\t' && *p != '\r';)
-			p++;
-		if (p > from) {
-			char *run = response_copy(from, (size_t)(p - from));
-
-			text = oncectl_print_escaped(run);
-			fputs(text, stdout);
-			free(text);
-			free(run);
-			continue;
-		}
-		one[0] = *p++;
-		if (one[0] == '\0')
-			fputs("\\x00", stdout);
-		else if (one[0] == '\r' && (p == end || *p != '\n'))
-			fputs("\\x0d", stdout);
-		else if (one[0] != '\r')
-			fputs(one, stdout);
-	}
-}
-
-/* Writes bytes as they are; on a terminal, control characters as \xNN. */
+/* Writes bytes as they are; on a terminal no byte acts as a control but the end
+ * of a line and the tabulator. */
 static void
 response_print_bytes(const char *p, size_t n)
 {
-	if (isatty(STDOUT_FILENO) == 1)
-		response_print_tame(p, n);
-	else
+	char *text;
+
+	if (isatty(STDOUT_FILENO) != 1) {
 		fwrite(p, 1, n, stdout);
+		return;
+	}
+	text = oncectl_print_escaped_text(p, n, true);
+	fputs(text, stdout);
+	free(text);
 }
 
 static enum rc
@@ -171,32 +146,27 @@ response_print(struct oncectl *ctl, const struct record *row)
 		row->key };
 	struct spool *body = NULL;
 	struct response response;
-	struct record record;
 	enum rc rc;
 	int status = ONCECTL_DONE;
 
 	if (row->state != RECORD_COMPLETED)
 		return oncectl_row_refuse(row, "it has no stored answer");
-	memset(&record, 0, sizeof(record));
+	if (!row->kept)
+		return oncectl_row_refuse(
+		    row, "its answer was not kept, a retry is told so");
 	response_init(&response);
-	rc = store_find(ctl->store, &identity, &record);
 	/* As before a replay: what is shown is durable. */
+	rc = store_make_durable(ctl->store, row);
 	if (rc == RC_OK)
-		rc = store_make_durable(ctl->store, &record);
-	if (rc == RC_OK && record.kept)
 		rc = store_answer(
-		    ctl->store, &identity, record.id, &response, &body);
+		    ctl->store, &identity, row->id, &response, &body);
 	if (rc == RC_NOTFOUND)
 		status = oncectl_row_refuse(row, "but it changed meanwhile");
-	else if (rc == RC_OK && !record.kept)
-		status = oncectl_row_refuse(
-		    row, "its answer was not kept, a retry is told so");
 	else if (rc != RC_OK ||
 	    (rc = response_print_any(ctl, row, &response)) != RC_OK)
 		status = oncectl_fail(ctl, rc);
 	response_free(&response);
 	spool_free(body);
-	record_free(&record);
 	return status;
 }
 

@@ -4,14 +4,12 @@
 #include "config.h"
 
 #include <err.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "conf_text.h"
 #include "store_module.h"
-#include "words.h"
 #include "oncectl.h"
 
 /* The module; NULL, with a message. */
@@ -136,40 +134,30 @@ open_target(struct oncectl *ctl, const struct store_module *module)
 	return NULL;
 }
 
-/* What was copied: its name in JSON, and what stands before and behind it. */
-#define PART(member, before, one, many)                     \
-	{                                                   \
-#member, before, one, many,                 \
-		    offsetof(struct store_transfer, member) \
+#define NUMBER(member)                                                     \
+	{                                                                  \
+#member, NULL, 0, offsetof(struct store_transfer, member), \
+		    ONCECTL_NUMBER                                         \
 	}
-static const struct {
-	const char *member, *before, *one, *many;
-	size_t offset;
-} parts[] = {
-	PART(keys, "copied and compared: ", "key", "keys"),
-	PART(answer_bytes, " with ", "byte of answers", "bytes of answers"),
-	PART(requests, ", ", "request", "requests"),
-	PART(outputs, ", ", "output", "outputs"),
-	PART(effects, "; ", "effect", "effects"),
-	PART(payload_bytes, " with ", "byte\n", "bytes\n"),
-};
+/* What was copied and compared. */
+static const struct oncectl_column columns[] = { NUMBER(keys),
+	NUMBER(answer_bytes), NUMBER(requests), NUMBER(outputs),
+	NUMBER(effects), NUMBER(payload_bytes) };
+#define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 static void
 print_transfer(const struct oncectl *ctl, const struct store_transfer *sums)
 {
-	struct json_write *o = ctl->json ? oncectl_print_object() : NULL;
-	int64_t n;
+	struct json_write *o;
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		n = *(const int64_t *)((const char *)sums + parts[i].offset);
-		if (o != NULL)
-			json_write_number(o, parts[i].member, n);
-		else
-			printf("%s%" PRId64 " %s", parts[i].before, n,
-			    PLURAL(n, parts[i].one, parts[i].many));
+	if (!ctl->json) {
+		puts("copied and compared:");
+		oncectl_print_lines(columns, NCOLUMNS, sums);
+		return;
 	}
-	if (o != NULL)
-		oncectl_print_json(o);
+	o = oncectl_print_object();
+	oncectl_print_members(o, columns, NCOLUMNS, sums);
+	oncectl_print_json(o);
 }
 
 /* A target that is no URI is shown, unless it may hold a password. */

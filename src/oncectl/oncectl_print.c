@@ -1,21 +1,29 @@
 /*
- * How oncectl prints.  Strangers chose the scopes, paths and keys: no byte of
- * them reaches a terminal as a control, or makes a line invalid as JSON.
+ * How oncectl prints and logs.  Strangers chose the scopes, paths and keys: no
+ * byte of them reaches a terminal as a control, or makes a line invalid as
+ * JSON.
  *
- * This file does not know the store, or what the columns mean.
+ * This file does not know what the columns mean.
  */
 #include "config.h"
 
 #include <assert.h>
 #include <err.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <wchar.h>
 
+#include "conf_text.h"
 #include "date.h"
+#include "log.h"
+#include "scope.h"
+#include "store_files.h"
 #include "store_outbox.h"
+#include "user.h"
 #include "oncectl.h"
 
 /* Rows that are held back until their widths are known. */
@@ -44,22 +52,26 @@ print_must(void *p)
 /* --- text -------------------------------------------------------------- */
 
 char *
-oncectl_print_escaped(const char *s)
+oncectl_print_escaped_text(const char *s, size_t left, bool lines)
 {
-	size_t n, left = strlen(s);
 	char *out = print_must(malloc(4 * left + 1)), *p = out;
 	mbstate_t shift;
 	wchar_t wide;
+	size_t n;
 
 	memset(&shift, 0, sizeof(shift));
-	while (left > 0) {
+	for (; left > 0; s += n, left -= n) {
 		n = mbrtowc(&wide, s, left, &shift);
-		if (n > left) { /* not a character of the locale */
+		if (n == 0 || n > left) { /* no character of the locale */
 			memset(&shift, 0, sizeof(shift));
 			n = 1;
 			wide = L'\0';
 		}
-		if (wide == L'\\') {
+		if (lines && wide == L'\r' && left > 1 && s[1] == '\n')
+			continue;
+		if (lines && (wide == L'\n' || wide == L'\t')) {
+			*p++ = *s;
+		} else if (wide == L'\\') {
 			*p++ = '\\';
 			*p++ = '\\';
 		} else if (wcwidth(wide) > 0) {
@@ -70,11 +82,15 @@ oncectl_print_escaped(const char *s)
 				p += snprintf(
 				    p, 5, "\\x%02x", (unsigned char)s[i]);
 		}
-		s += n;
-		left -= n;
 	}
 	*p = '\0';
 	return out;
+}
+
+char *
+oncectl_print_escaped(const char *s)
+{
+	return oncectl_print_escaped_text(s, strlen(s), false);
 }
 
 /* The number of columns that printable text takes. */
@@ -203,19 +219,19 @@ print_flush(struct oncectl_table *t)
 	t->rows = 0;
 }
 
-/* The columns that stand in tables, by their places. */
+/* The columns that stand in tables, by their positions. */
 static void
-place_columns(struct oncectl_table *t)
+order_columns(struct oncectl_table *t)
 {
 	t->column =
 	    print_must(calloc(t->nall, sizeof(const struct oncectl_column *)));
 	for (const struct oncectl_column *c = t->all; c < t->all + t->nall;
 	     c++) {
-		if (c->place == 0)
+		if (c->position == 0)
 			continue;
-		assert(c->place <= t->nall && c->title != NULL &&
-		    t->column[c->place - 1] == NULL);
-		t->column[c->place - 1] = c;
+		assert(c->position <= t->nall && c->title != NULL &&
+		    t->column[c->position - 1] == NULL);
+		t->column[c->position - 1] = c;
 		t->columns++;
 	}
 	assert(t->columns > 0);
@@ -231,7 +247,7 @@ oncectl_print_table(FILE *file, const struct oncectl_column *columns, size_t n)
 	t->nall = n;
 	if (file == NULL)
 		return t;
-	place_columns(t);
+	order_columns(t);
 	t->width = print_must(calloc(t->columns, sizeof(t->width[0])));
 	t->cell = print_must(calloc(t->columns * BATCH, sizeof(t->cell[0])));
 	for (size_t i = 0; i < t->columns; i++) {
@@ -325,4 +341,88 @@ oncectl_print_json(struct json_write *o)
 		print_must(NULL);
 	puts(o->out->data);
 	buf_free(o->out);
+}
+
+/* --- failures and the log ----------------------------------------------- */
+
+int
+oncectl_refuse(int status, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vwarnx(format, ap);
+	va_end(ap);
+	return status;
+}
+
+int
+oncectl_fail(const struct oncectl *ctl, enum rc rc)
+{
+	struct store_files_bar bar;
+	char why[512];
+
+	if (rc == RC_READONLY && !conf_text_is_postgresql(ctl->database) &&
+	    !store_files_check(ctl->database, STORE_FILES_WRITE, &bar))
+		return oncectl_refuse(
+		    ONCECTL_REFUSED, "%s: %s", bar.file, bar.cure);
+	snprintf(why, sizeof(why), "%s", rc_text(rc));
+	if (ctl->store != NULL)
+		(void)store_why(ctl->store, rc, why, sizeof(why));
+	return oncectl_refuse(ONCECTL_REFUSED, "%s: %s", ctl->database, why);
+}
+
+/* The file is opened for each line, because logrotate(8) may have moved it. */
+
+#define SYSLOG "syslog"
+
+/* The words of the operator's page. */
+static const char *
+result_name(enum rc rc)
+{
+	if (rc == RC_OK)
+		return "done";
+	if (rc == RC_LOST)
+		return "lost";
+	return rc == RC_PENDING ? "pending" : rc_text(rc);
+}
+
+static void
+hand_over(const struct oncectl *ctl, const struct log_request *about,
+    const struct log_value *values, size_t n)
+{
+	const bool known =
+	    ctl->config != NULL && strcmp(ctl->conf->log, "stderr") != 0;
+	const char *target = known ? ctl->conf->log : SYSLOG;
+	static bool warned;
+	int error = log_hand(target, "operator", about, values, n);
+
+	if (error == 0 || log_hand(SYSLOG, "operator", about, values, n) == 0)
+		return;
+	if (!warned)
+		warnx("the log has no line of this: %s: %s", target,
+		    strerror(error));
+	warned = true;
+}
+
+void
+oncectl_log(const struct oncectl *ctl, const struct oncectl_act *act)
+{
+	const char *sudo = getenv("SUDO_USER");
+	struct log_request about = { .path = act->path, .key = act->key };
+	struct log_value values[5];
+	char user[USER_NAME];
+	size_t n = 0;
+
+	user_name(getuid(), user);
+	values[n++] = LOG_S("user", user);
+	if (sudo != NULL && getuid() == 0)
+		values[n++] = LOG_S("sudo_user", sudo);
+	values[n++] = LOG_S("act", act->act);
+	values[n++] = LOG_S("result", result_name(act->rc));
+	if (act->more.name != NULL)
+		values[n++] = act->more;
+	if (act->key != NULL)
+		scope_tag(act->scope, about.scope);
+	hand_over(ctl, act->key != NULL ? &about : NULL, values, n);
 }

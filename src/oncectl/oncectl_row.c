@@ -229,26 +229,6 @@ instance_text(enum store_instance kind)
 	       "was forgotten";
 }
 
-/* Whether --scope and --path leave out a key of that name. */
-static bool
-is_elsewhere(const struct oncectl *ctl, const struct store_filter *narrow)
-{
-	const struct store_filter filter = { .key = narrow->key };
-	struct store_cursor *cursor = NULL;
-	struct record row;
-	bool found;
-
-	if (filter.key == NULL ||
-	    (narrow->scope == NULL && narrow->path == NULL))
-		return false;
-	found = store_list(ctl->store, &filter, &cursor) == RC_OK &&
-	    store_list_next(cursor, &row) == RC_OK;
-	if (found)
-		record_free(&row);
-	store_list_free(cursor);
-	return found;
-}
-
 /* bad: rows of that name that make no sense. */
 static void
 row_is_not_there(
@@ -267,14 +247,11 @@ row_is_not_there(
 		      "can be said of it; \"oncectl doctor\" counts such rows",
 		    ctl->database, name);
 	else
-		warnx("%s: %s: no such key%s%s%s%s%s", ctl->database, name,
+		warnx("%s: %s: no such key%s%s%s%s", ctl->database, name,
 		    filter->path != NULL ? " on path " : "",
 		    filter->path != NULL ? filter->path : "",
 		    filter->scope != NULL ? " of scope " : "",
-		    filter->scope != NULL ? filter->scope : "",
-		    is_elsewhere(ctl, filter)
-			? ", but elsewhere: leave out --scope and --path"
-			: "");
+		    filter->scope != NULL ? filter->scope : "");
 	free(name);
 }
 

@@ -1,20 +1,87 @@
 /*
- * oncectl stats, doctor, metrics and backup: the store as a whole.
+ * The store as a whole: how oncectl opens it, and its stats, doctor, metrics,
+ * backup, sweep, reap and reconcile.
  */
 #include "config.h"
 
+#include <err.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "store_doctor.h"
+#include "conf_text.h"
 #include "limit.h"
+#include "maintenance.h"
 #include "metrics.h"
-#include "oncectl.h"
+#include "reconcile.h"
+#include "spool.h"
+#include "store_doctor.h"
 #include "words.h"
+#include "oncectl.h"
+
+/* --- opening it --------------------------------------------------------- */
+
+bool
+oncectl_name_database(struct oncectl *ctl)
+{
+	const struct conf *conf = ctl->conf;
+	const char *environment = getenv("ONCE_DATABASE");
+
+	if (ctl->database == NULL && ctl->config != NULL)
+		ctl->database = conf->database;
+	else if (ctl->database == NULL)
+		ctl->database = environment;
+	if (ctl->database == NULL || ctl->database[0] == '\0') {
+		warnx("no database is named: -d, -f or ONCE_DATABASE");
+		return false;
+	}
+	if (conf_text_is_nearly_postgresql(ctl->database)) {
+		warnx("a PostgreSQL database is named by a URI, which begins "
+		      "with postgresql://");
+		return false;
+	}
+	if (spool_setup(conf->spool_dir, UINT64_MAX) == RC_OK)
+		return true;
+	warnx("%s", rc_text(RC_NOMEM));
+	return false;
+}
+
+void
+oncectl_store_options(const struct oncectl *ctl, struct store_options *so)
+{
+	const struct conf *conf = ctl->conf;
+
+	memset(so, 0, sizeof(*so));
+	so->database = ctl->database;
+	so->mode = 0600;
+	so->durability = conf->durability;
+	so->busy_timeout = conf->busy_timeout;
+	so->owner_timeout = conf->owner_timeout;
+	so->max_wal = conf->max_wal;
+}
+
+bool
+oncectl_open_store(struct oncectl *ctl)
+{
+	struct store_options so;
+	char why[512];
+
+	oncectl_store_options(ctl, &so);
+	if (store_open(&ctl->store, &so, why, sizeof(why)) == RC_OK) {
+		/* Messages show it, without a password. */
+		if (conf_text_is_postgresql(ctl->database))
+			ctl->database = store_database(ctl->store);
+		return true;
+	}
+	warnx("%s", why);
+	return false;
+}
+
+/* --- stats and doctor ---------------------------------------------------- */
 
 /* The most findings of one check; the store has a dozen at most. */
 #define MAX_FINDINGS 64
@@ -22,9 +89,9 @@
 /* The columns of struct store_scope: by state, and then the others.  No key is
  * in the first state, RECORD_NONE. */
 #define NSTATES (RECORD_NSTATES - 1)
-#define NUMBER(name, place, offset)                       \
-	{                                                 \
-		name, name, place, offset, ONCECTL_NUMBER \
+#define NUMBER(name, position, offset)                       \
+	{                                                    \
+		name, name, position, offset, ONCECTL_NUMBER \
 	}
 #define STATE(state, name)  \
 	NUMBER(name, state, \
@@ -49,43 +116,33 @@ json_counts(struct json_write *o, const struct store_scope *counts)
 	json_write_raw(o, "}");
 }
 
+#define AT(member) offsetof(struct store_counts, member)
+static const struct oncectl_column sizes[] = {
+	{ "oldest_unknown", NULL, 0, AT(oldest_unknown_wall), ONCECTL_TIME },
+	{ "answer_bytes", NULL, 0, AT(answer_bytes), ONCECTL_NUMBER },
+	{ "database_bytes", NULL, 0, AT(database_bytes), ONCECTL_NUMBER },
+	{ "wal_bytes", NULL, 0, AT(wal_bytes), ONCECTL_NUMBER },
+};
+#undef AT
+#define NSIZES (sizeof(sizes) / sizeof(sizes[0]))
+
 static void
-print_stats_json(const struct store_counts *c)
+print_stats(const struct oncectl *ctl, const struct store_counts *c)
 {
-	struct json_write *o = oncectl_print_object();
+	const size_t nsizes = c->wal_bytes >= 0 ? NSIZES : NSIZES - 1;
 	struct store_scope all = { .scope = NULL };
+	struct json_write *o;
 
 	memcpy(all.keys, c->keys, sizeof(all.keys));
+	if (!ctl->json) {
+		oncectl_print_lines(columns, NSTATES, &all);
+		oncectl_print_lines(sizes, nsizes, c);
+		return;
+	}
+	o = oncectl_print_object();
 	json_counts(o, &all);
-	json_write_time(o, "oldest_unknown", c->oldest_unknown_wall);
-	json_write_number(o, "answer_bytes", c->answer_bytes);
-	json_write_number(o, "database_bytes", c->database_bytes);
-	if (c->wal_bytes >= 0)
-		json_write_number(o, "wal_bytes", c->wal_bytes);
+	oncectl_print_members(o, sizes, nsizes, c);
 	oncectl_print_json(o);
-}
-
-static void
-print_size(const char *name, int64_t bytes)
-{
-	printf("%-16s  %" PRId64 " %s\n", name, bytes,
-	    PLURAL(bytes, "byte", "bytes"));
-}
-
-static void
-print_stats(const struct store_counts *c)
-{
-	char oldest[ONCECTL_PRINT_TIME];
-
-	for (int s = RECORD_PENDING; s < RECORD_NSTATES; s++)
-		printf("%-16s  %" PRId64 "\n",
-		    record_state_name((enum record_state)s), c->keys[s]);
-	printf("%-16s  %s\n", "oldest unknown",
-	    oncectl_print_time(c->oldest_unknown_wall, oldest));
-	print_size("stored answers", c->answer_bytes);
-	print_size("database", c->database_bytes);
-	if (c->wal_bytes >= 0)
-		print_size("write-ahead log", c->wal_bytes);
 }
 
 /* Scopes read at a time; each reading counts all keys. */
@@ -103,8 +160,7 @@ print_scope(struct oncectl_table *table, const struct store_scope *sc)
 	o = oncectl_print_object();
 	json_write_text(o, "scope", sc->scope);
 	json_counts(o, sc);
-	json_write_number(o, "duplicates", sc->duplicates);
-	json_write_number(o, "misuse", sc->misuse);
+	oncectl_print_members(o, columns + NSTATES, 2, sc);
 	oncectl_print_json(o);
 }
 
@@ -153,10 +209,7 @@ oncectl_stats(struct oncectl *ctl)
 	rc = store_stats(ctl->store, &counts);
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
-	if (ctl->json)
-		print_stats_json(&counts);
-	else
-		print_stats(&counts);
+	print_stats(ctl, &counts);
 	return ONCECTL_DONE;
 }
 
@@ -238,6 +291,144 @@ oncectl_metrics(struct oncectl *ctl)
 		fwrite(text.data, 1, text.len, stdout);
 	buf_free(&text);
 	return rc == RC_OK ? ONCECTL_DONE : oncectl_fail(ctl, rc);
+}
+
+/* --- a pass now ----------------------------------------------------------- */
+
+/* By this process instead of oncewrap.  The changes are in the log, which is
+ * stderr. */
+
+/* A pass ends between two batches, or between two tries. */
+static atomic_bool stop;
+
+static void
+pass_on_signal(int number)
+{
+	(void)number;
+	atomic_store(&stop, true);
+}
+
+const atomic_bool *
+oncectl_stop(bool kept)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction sa;
+
+	memset(&sa, 0, sizeof(sa));
+	sa.sa_handler = pass_on_signal;
+	sa.sa_flags = SA_RESTART | (kept ? 0 : (int)SA_RESETHAND);
+	for (size_t i = 0; i < (kept ? 3U : 2U); i++)
+		sigaction(signals[i], &sa, NULL);
+	return &stop;
+}
+
+static int
+end_pass(struct oncectl *ctl, enum rc rc, const char *done, int n)
+{
+	struct json_write *o;
+
+	oncectl_log(ctl,
+	    &(struct oncectl_act){
+		.act = ctl->command, .rc = rc, .more = LOG_I("keys", n) });
+	if (ctl->json) {
+		o = oncectl_print_object();
+		json_write_text(o, "pass", ctl->command);
+		json_write_number(o, "keys", n);
+		oncectl_print_json(o);
+	} else
+		printf("%d %s %s\n", n, PLURAL(n, "key", "keys"), done);
+	if (rc != RC_OK)
+		return oncectl_fail(ctl, rc);
+	if (!atomic_load(&stop))
+		return ONCECTL_DONE;
+	return oncectl_refuse(ONCECTL_REFUSED, "%s: interrupted", ctl->command);
+}
+
+/* The most keys that are named. */
+#define WAITING_MAX 10
+
+/* A key whose process is gone, and which the pass has left as it is. */
+static void
+warn_waits(struct oncectl *ctl, const struct record *r)
+{
+	const struct store_attempt at = { .fd = -1,
+		.note = -1,
+		.lock = r->attempt_lock,
+		.file = r->lock_file };
+	const pid_t pid = store_attempt_process(ctl->store, &at);
+	char *name = oncectl_row_name(r), until[ONCECTL_PRINT_TIME],
+	     process[32];
+
+	(void)snprintf(process, sizeof(process),
+	    pid != 0 ? "process %ld" : "a process", (long)pid);
+	warnx("%s waits for %s that its lost attempt started: it is settled "
+	      "when that has ended, or after %s",
+	    name, process,
+	    oncectl_print_time(store_wall(ctl->store, r->locked_until), until));
+	free(name);
+}
+
+/* Says which keys still wait, and for what. */
+static enum rc
+sweep_warn_rest(struct oncectl *ctl)
+{
+	const struct store_filter filter = { .state = RECORD_IN_PROGRESS };
+	struct store_cursor *cursor = NULL;
+	struct record row;
+	size_t n = 0;
+	enum rc rc;
+
+	rc = store_list(ctl->store, &filter, &cursor);
+	while (rc == RC_OK && (rc = store_list_next(cursor, &row)) == RC_OK) {
+		if (store_owner_is_dead(ctl->store, row.owner) &&
+		    ++n <= WAITING_MAX)
+			warn_waits(ctl, &row);
+		record_free(&row);
+	}
+	store_list_free(cursor);
+	if (n > WAITING_MAX)
+		warnx("%zu more wait", n - WAITING_MAX);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
+}
+
+int
+oncectl_sweep(struct oncectl *ctl)
+{
+	struct maintenance_pass pass = { .until = INT64_MAX };
+	enum rc rc;
+
+	log_set_level(LOG_INFO);
+	rc = maintenance_recover(ctl->store, &pass);
+	if (rc == RC_OK)
+		rc = sweep_warn_rest(ctl);
+	return end_pass(ctl, rc, "settled", pass.n);
+}
+
+int
+oncectl_reap(struct oncectl *ctl)
+{
+	struct maintenance_pass pass = { .stop = oncectl_stop(false),
+		.until = INT64_MAX };
+	enum rc rc;
+
+	log_set_level(LOG_INFO);
+	rc = maintenance_expire(ctl->store, &pass);
+	return end_pass(ctl, rc, "past their retention", pass.n);
+}
+
+/* Only the configuration names the programs. */
+int
+oncectl_reconcile(struct oncectl *ctl)
+{
+	enum rc rc;
+	int n;
+
+	if (ctl->config == NULL)
+		return oncectl_refuse(
+		    ONCECTL_USAGE, "reconcile: needs a configuration: -f");
+	log_set_level(LOG_INFO);
+	rc = reconcile_all(ctl->store, ctl->conf, oncectl_stop(false), &n);
+	return end_pass(ctl, rc, "tried", n);
 }
 
 /* --- backup --------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /*
- * The body of a request, piece by piece.
+ * The body of a request, part by part.
  */
 #include "config.h"
 
@@ -11,7 +11,7 @@
 #include "log.h"
 #include "body.h"
 
-#define PIECE ((size_t)64 * 1024)
+#define PART ((size_t)64 * 1024)
 
 void
 body_open(struct body *b, const struct request *rq)
@@ -23,7 +23,7 @@ body_open(struct body *b, const struct request *rq)
 			b->rc = RC_IO;
 		return;
 	}
-	if ((b->room = malloc(PIECE)) == NULL)
+	if ((b->room = malloc(PART)) == NULL)
 		b->rc = RC_NOMEM;
 }
 
@@ -51,7 +51,7 @@ body_next(struct body *b)
 	}
 	do
 		n = pread(rq->body_fd, b->room,
-		    left < PIECE ? (size_t)left : PIECE, (off_t)b->at);
+		    left < PART ? (size_t)left : PART, (off_t)b->at);
 	while (n == -1 && errno == EINTR);
 	if (n <= 0) {
 		log_event(LOG_ERROR, "body-unreadable", rq->log,

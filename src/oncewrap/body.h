@@ -1,5 +1,5 @@
 /*
- * The body of a request, piece by piece: a body in a file is read from the
+ * The body of a request, part by part: a body in a file is read from the
  * file, so that it takes no memory.
  */
 #ifndef BODY_H
@@ -11,7 +11,7 @@
 #include "request.h"
 
 struct body {
-	const void *bytes; /* the piece: n bytes, until the next call */
+	const void *bytes; /* the part: n bytes, until the next call */
 	size_t n;
 	enum rc rc; /* why body_next() returned false: RC_OK is the end */
 
@@ -25,7 +25,7 @@ struct body {
 void body_open(struct body *b, const struct request *rq);
 void body_close(struct body *b);
 
-/* Gets the next piece. */
+/* Gets the next part. */
 bool body_next(struct body *b);
 
 #endif

@@ -22,7 +22,6 @@
 #include "store_module.h"
 #include "user.h"
 
-#include "problem_file.h"
 #include "world.h"
 
 #include "check.h"
@@ -31,11 +30,10 @@
 
 struct warning {
 	conf_line line;
-	size_t order; /* of equal lines: the first that was added */
-	char *text;   /* "option: why" */
+	char *text; /* "option: why" */
 };
 
-/* The warnings, to be written in the order of the file. */
+/* The warnings, in the order of the file. */
 struct check {
 	const struct conf *conf;
 	struct warning *item;
@@ -58,22 +56,32 @@ write_warning(const struct check *c, conf_line line, const char *text)
 	log_text(LOG_WARN, whole);
 }
 
-/* Adds what c->why says of an option.  line: 0 for one of the command line, or
- * of none. */
+/* Adds what c->why says of an option, once: several routes may inherit that
+ * line, and each of them warns.  line: 0 for one of the command line, or of
+ * none. */
 static void
 warn(struct check *c, conf_line line, const char *option)
 {
-	struct warning *more, next = { line, c->n, NULL };
+	struct warning *more, next = { line, NULL };
+	size_t at = c->n;
 	char text[2560];
 
 	(void)snprintf(text, sizeof(text), "%.100s: %s", option, c->why);
+	for (; at > 0 && c->item[at - 1].line >= line; at--)
+		if (c->item[at - 1].line == line &&
+		    strcmp(c->item[at - 1].text, text) == 0)
+			return;
+	while (at < c->n && c->item[at].line == line)
+		at++;
 	more = realloc(c->item, (c->n + 1) * sizeof(*more));
 	if (more != NULL)
 		c->item = more;
-	if (more == NULL || (next.text = strdup(text)) == NULL)
+	if (more == NULL || (next.text = strdup(text)) == NULL) {
 		write_warning(c, line, text);
-	else
-		more[c->n++] = next;
+		return;
+	}
+	memmove(&more[at + 1], &more[at], (c->n++ - at) * sizeof(*more));
+	more[at] = next;
 }
 
 static void __attribute__((format(printf, 4, 5))) warnf(struct check *c,
@@ -87,37 +95,13 @@ static void __attribute__((format(printf, 4, 5))) warnf(struct check *c,
 	warn(c, line, option);
 }
 
-static int
-compare_warnings(const void *a, const void *b)
-{
-	const struct warning *x = a, *y = b;
-
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
-	return (x->order > y->order) - (x->order < y->order);
-}
-
-/* Whether one before it says the same of the same line: several routes may
- * inherit that line, and each of them warns. */
-static bool
-is_said(const struct warning *all, size_t i)
-{
-	for (size_t j = i; j-- > 0 && all[j].line == all[i].line;)
-		if (strcmp(all[j].text, all[i].text) == 0)
-			return true;
-	return false;
-}
-
 static void
 write_warnings(struct check *c)
 {
-	if (c->n > 0)
-		qsort(c->item, c->n, sizeof(*c->item), compare_warnings);
-	for (size_t i = 0; i < c->n; i++)
-		if (!is_said(c->item, i))
-			write_warning(c, c->item[i].line, c->item[i].text);
-	for (size_t i = 0; i < c->n; i++)
+	for (size_t i = 0; i < c->n; i++) {
+		write_warning(c, c->item[i].line, c->item[i].text);
 		free(c->item[i].text);
+	}
 	free(c->item);
 }
 
@@ -134,13 +118,6 @@ check_star(
 	    "\"%.1000s\": a * stands for itself here, and not for other names",
 	    path);
 	return false;
-}
-
-static bool
-check_pages(const char *folder, char *why, size_t size)
-{
-	return world_pages(folder, why, size) &&
-	    problem_file_names(folder, why, size);
 }
 
 /* The folder of a log or socket.  Whatever else is wrong with it is said by
@@ -187,7 +164,7 @@ check_paths(struct check *c)
 		    conf->spool_dir != NULL ? conf->spool_dir
 					    : spool_default_dir(),
 		    world_folder, NULL },
-		{ "problem_pages", conf->problem_pages, check_pages, NULL },
+		{ "problem_pages", conf->problem_pages, world_pages, NULL },
 		{ "status_path", conf->status_path, NULL, NULL },
 		{ "admin_path", conf->admin_path, NULL, NULL },
 	};
@@ -311,32 +288,70 @@ check_program(struct check *c, const char *option,
 
 /* --- routes --------------------------------------------------------------- */
 
-/* Options whose items may be misspelt. */
-static void
-check_spelling(struct check *c, const struct conf_route *route)
-{
-	const struct conf_source *part;
+/* The IANA registry, and what UPnP, caches and CalDAV use. */
+static const char *const methods[] = { CONF_UNSAFE, "ACL", "BASELINE-CONTROL",
+	"BIND", "CHECKIN", "CHECKOUT", "CONNECT", "COPY", "DELETE", "GET",
+	"HEAD", "LABEL", "LINK", "LOCK", "M-SEARCH", "MERGE", "MKACTIVITY",
+	"MKCALENDAR", "MKCOL", "MKREDIRECTREF", "MKWORKSPACE", "MOVE", "NOTIFY",
+	"OPTIONS", "ORDERPATCH", "PATCH", "POST", "PROPFIND", "PROPPATCH",
+	"PURGE", "PUT", "QUERY", "REBIND", "REPORT", "SEARCH", "SUBSCRIBE",
+	"TRACE", "UNBIND", "UNCHECKOUT", "UNLINK", "UNLOCK", "UNSUBSCRIBE",
+	"UPDATE", "UPDATEREDIRECTREF", "VERSION-CONTROL", NULL };
 
-	for (size_t i = 0; i < route->methods.n; i++)
-		if (misspelt_method(
-			route->methods.item[i], c->why, sizeof(c->why)))
-			warn(c, conf_line_of_route(c->conf, route, "methods"),
-			    "methods");
-	for (size_t i = 0; i < route->scope.n; i++)
-		if (misspelt_scope(
-			route->scope.item[i], c->why, sizeof(c->why)))
-			warn(c, conf_line_of_route(c->conf, route, "scope"),
-			    "scope");
-	for (size_t i = 0; i < route->key_from.n; i++)
-		for (unsigned j = 0; j < route->key_from.item[i].n; j++) {
-			part = &route->key_from.item[i].part[j];
-			if (part->kind == CONF_FROM_HEADER &&
-			    misspelt_field(part->name, c->why, sizeof(c->why)))
-				warn(c,
-				    conf_line_of_route(
-					c->conf, route, "key_from"),
-				    "key_from");
-		}
+/* RFC 3875, section 4.1, and what web servers add; with a "_" at the end, all
+ * that begin so: of fields, cookies, and modules for TLS, logins and places. */
+static const char *const variables[] = { "AUTH_TYPE", "AUTH_USER",
+	"AUTHENTICATE_", "AUTHORIZE_", "CONTENT_LENGTH", "CONTENT_TYPE",
+	"CONTEXT_DOCUMENT_ROOT", "CONTEXT_PREFIX", "DOCUMENT_ROOT",
+	"DOCUMENT_URI", "FCGI_", "GATEWAY_INTERFACE", "GEOIP_", "HTTP_",
+	"HTTPS", "MELLON_", "OIDC_", "PATH_INFO", "PATH_TRANSLATED",
+	"QUERY_STRING", "REDIRECT_", "REMOTE_ADDR", "REMOTE_HOST",
+	"REMOTE_IDENT", "REMOTE_PORT", "REMOTE_USER", "REQUEST_ID",
+	"REQUEST_METHOD", "REQUEST_SCHEME", "REQUEST_URI", "SCRIPT_FILENAME",
+	"SCRIPT_NAME", "SERVER_ADDR", "SERVER_ADMIN", "SERVER_NAME",
+	"SERVER_PORT", "SERVER_PROTOCOL", "SERVER_SOFTWARE", "SSL_",
+	"UNIQUE_ID", NULL };
+
+static bool
+is_known(const char *const *list, const char *name)
+{
+	size_t n;
+
+	for (; *list != NULL; list++) {
+		n = strlen(*list);
+		if (strncmp(name, *list, n) == 0 &&
+		    ((*list)[n - 1] == '_' || name[n] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+/* Names that are well-formed and may match nothing: a guard that a slip of the
+ * pen has switched off, or callers that share their keys. */
+static void
+check_names(struct check *c, const struct conf_route *route)
+{
+	const struct conf_list *list = &route->methods;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (!is_known(methods, list->item[i]))
+			warnf(c, conf_line_of_route(c->conf, route, "methods"),
+			    "methods",
+			    "\"%.200s\" is no registered method, and guards "
+			    "nothing if no client sends it: write one such as "
+			    "POST, PUT, PATCH or DELETE, or unsafe",
+			    list->item[i]);
+	list = &route->scope;
+	for (size_t i = 0; i < list->n; i++)
+		if (strncmp(list->item[i], "cookie:", 7) != 0 &&
+		    !is_known(variables, list->item[i]))
+			warnf(c, conf_line_of_route(c->conf, route, "scope"),
+			    "scope",
+			    "\"%.200s\" is no variable that a web server sends "
+			    "by itself, and tells no callers apart unless "
+			    "yours sets it: a field such as X-User is "
+			    "HTTP_X_USER",
+			    list->item[i]);
 }
 
 /* A route that no request reaches. */
@@ -402,7 +417,7 @@ check_route(struct check *c, const struct conf_route *route)
 		(void)check_star(c, route->line, "route", route->path);
 		check_hidden(c, route);
 	}
-	check_spelling(c, route);
+	check_names(c, route);
 	/* A key from a form, where nothing tells callers apart. */
 	if (conf_has_preset(route, CONF_PRESET_FORM) && route->scope.n == 0)
 		warnf(c, conf_line_of_route(conf, route, "scope"), "scope",

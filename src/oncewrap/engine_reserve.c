@@ -455,6 +455,8 @@ engine_taken(struct job *job)
 	}
 	if (job->record.id != 0)
 		note_acted(job);
+	else
+		reserve_note_absent(job);
 	/* The store is asked who has filled it: is_kept_full(). */
 	if (job->decision == DECIDE_NO_ROOM)
 		return PLACE_RESPOND_STORE;

@@ -32,9 +32,9 @@
 #include "serve.h"
 #include "settings.h"
 #include "spool.h"
-#include "signals.h"
 #include "store.h"
 #include "systemd.h"
+#include "thread.h"
 #include "world.h"
 
 /* Descriptors needed: connections, and for each program its pipes and files. */
@@ -63,28 +63,24 @@ struct daemon {
 
 /* --- reloading ---------------------------------------------------------- */
 
-/* Logs the error; the old configuration stays. */
-static void
-reload_failed(const char *why)
-{
-	log_event(LOG_ERROR, "reload-failed", NULL, LOG_S("error", why));
-	systemd_notify("READY=1\nSTATUS=The last reload failed: %s", why);
-}
-
 static void
 reload(struct daemon *d)
 {
-	struct signals_reload change = {
+	struct settings_reload change = {
 		.store = d->store, .serve = d->serve, .old = d->conf
 	};
 	struct conf_error err;
 
 	systemd_notify_reloading(clock_mono_us());
 	/* Before anything can fail: logrotate(8) has moved the file. */
-	signals_reopen_log(d->conf->log);
+	settings_reopen_log(d->conf->log);
 	change.new = settings_load(&d->settings, &err);
-	if (change.new == NULL || !signals_reload(&change, &err)) {
-		reload_failed(err.text);
+	if (change.new == NULL || !settings_reload(&change, &err)) {
+		/* The old configuration stays. */
+		log_event(
+		    LOG_ERROR, "reload-failed", NULL, LOG_S("error", err.text));
+		systemd_notify(
+		    "READY=1\nSTATUS=The last reload failed: %s", err.text);
 		conf_unref(change.new);
 		return;
 	}
@@ -174,6 +170,62 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 }
 
 /* --- the end ------------------------------------------------------------ */
+
+/* Time (ms) after drain_timeout for all that is left. */
+#define STOP_GRACE 3000
+
+/* A thread of its own waits for the end, because the other threads may wait for
+ * a disk, a lock or a server, for any time.  To the store this end is a crash:
+ * what is not recorded counts as lost. */
+
+/* Time (us) for the last line to reach the reader of the log. */
+#define LAST_LINE 50000
+
+static int64_t stop_end_mono;
+
+static void *
+stop_main(void *unused)
+{
+	struct timespec ts;
+	sigset_t signals;
+	int64_t left;
+
+	(void)unused;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	while ((left = stop_end_mono - clock_mono()) > 0) {
+		ts.tv_sec = (time_t)(left / 1000);
+		ts.tv_nsec = (long)(left % 1000) * 1000000;
+		if (sigtimedwait(&signals, NULL, &ts) != -1)
+			_exit(EXIT_SUCCESS);
+	}
+	log_event(LOG_WARN, "stop-forced", NULL,
+	    LOG_S("note",
+		"drain_timeout is over: what is not recorded by now counts as "
+		"lost"));
+	usleep(LAST_LINE);
+	_exit(EXIT_SUCCESS);
+}
+
+/* To be called once, when the stop begins, with SIGTERM and SIGINT blocked in
+ * all threads; drained_mono: when drain_timeout is over.  The process ends at
+ * once, with status 0, at another of these signals, or STOP_GRACE after that
+ * time, whatever its threads wait for. */
+static void
+stop_until(int64_t drained_mono)
+{
+	pthread_t thread;
+	int error;
+
+	stop_end_mono = drained_mono + STOP_GRACE;
+	error = thread_start(&thread, "stop", THREAD_STACK, stop_main, NULL);
+	if (error == 0)
+		(void)pthread_detach(thread);
+	else
+		log_event(LOG_ERROR, "thread-not-started", NULL,
+		    LOG_S("why", strerror(error)));
+}
 
 /* Waits for the requests and other work under way.  From until_mono on it ends
  * their handlers, and no more requests are reserved. */
@@ -268,7 +320,7 @@ oncewrap_stop(struct daemon *d)
 	const int64_t until = clock_mono() + d->conf->drain_timeout;
 
 	if (d->serve != NULL) {
-		signals_stop_until(until);
+		stop_until(until);
 		stop_receiving(d, until);
 		FAULT(STOP_BEGUN);
 		drain(d, until);
@@ -300,33 +352,20 @@ raise_descriptors(void)
 		    LOG_S("error", strerror(errno)));
 }
 
-/* Waits for a signal.  It returns -1 now and then while the store has not got
- * the topics, because the database may have been locked at the start. */
-static int
-next_signal(struct daemon *d, const sigset_t *signals)
-{
-	const struct timespec second = { .tv_sec = 1 };
-	int sig;
-
-	if (d->topics)
-		return sigwaitinfo(signals, NULL);
-	if ((sig = sigtimedwait(signals, NULL, &second)) == -1)
-		put_topics(d);
-	return sig;
-}
-
 static void
 oncewrap_serve(struct daemon *d, const sigset_t *signals)
 {
-	int sig;
+	const struct timespec second = { .tv_sec = 1 };
+	int sig = 0;
 
-	for (;;) {
-		if ((sig = next_signal(d, signals)) == -1)
-			continue;
-		if (sig == SIGHUP)
+	while (sig != SIGTERM && sig != SIGINT) {
+		/* The database may have been locked at the start. */
+		sig = d->topics ? sigwaitinfo(signals, NULL)
+				: sigtimedwait(signals, NULL, &second);
+		if (sig == -1 && !d->topics)
+			put_topics(d);
+		else if (sig == SIGHUP)
 			reload(d);
-		else if (sig == SIGTERM || sig == SIGINT)
-			break;
 	}
 	log_event(LOG_INFO, "stopping", NULL, LOG_I("signal", sig));
 	systemd_notify("STOPPING=1");

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "clock.h"
-#include "digest.h"
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
@@ -27,50 +26,17 @@
 /* The longest page: a key's, with all that belongs to it. */
 #define PAGE_BYTES ((size_t)8 * 1024 * 1024)
 
-/* Of a style sheet in the page: CSP, level 3, section 8.3. */
-#define HASH_SIZE 64
-
-static enum rc
-style(struct html *html)
-{
-	page_html_style(html);
-	page_html_style_end(html);
-	return html->rc;
-}
-
-/* "sha256-...": the only style sheet that the browser may use. */
-static enum rc
-hash_style(char out[HASH_SIZE])
-{
-	unsigned char digest[DIGEST_LEN];
-	struct buf text;
-	struct html html = { &text, RC_OK };
-	enum rc rc;
-	int n;
-
-	buf_init(&text, PAGE_BYTES);
-	rc = style(&html);
-	if (rc == RC_OK)
-		rc = digest_of(text.data, text.len, digest);
-	buf_free(&text);
-	if (rc != RC_OK)
-		return rc;
-	n = snprintf(out, HASH_SIZE, "sha256-");
-	(void)EVP_EncodeBlock((unsigned char *)out + n, digest, DIGEST_LEN);
-	return RC_OK;
-}
-
+/* nonce: of the style sheet in the page, the only one that the browser may use
+ * (CSP, level 3, section 8.2). */
 static void
-add_fields(struct response *r)
+add_fields(struct response *r, const char *nonce)
 {
-	char hash[HASH_SIZE], policy[256];
+	char policy[256];
 
-	if (hash_style(hash) != RC_OK)
-		hash[0] = '\0';
 	snprintf(policy, sizeof(policy),
-	    "default-src 'none'; style-src '%s'; form-action 'self'; "
+	    "default-src 'none'; style-src 'nonce-%s'; form-action 'self'; "
 	    "frame-ancestors 'none'; base-uri 'none'",
-	    hash[0] != '\0' ? hash : "none");
+	    nonce);
 	(void)response_add(r, "Content-Type", "text/html; charset=utf-8");
 	(void)response_add(r, "Content-Security-Policy", policy);
 	(void)response_add(r, "X-Frame-Options", "DENY");
@@ -95,20 +61,19 @@ answer_begin(struct page *p, int status, size_t max)
 void
 page_begin(struct page *p, int status, const char *title)
 {
+	/* The random part of the request's name, which no other request has. */
+	const char *nonce = p->rq->instance + strlen("urn:uuid:");
 	struct html *html = &p->html;
 
 	answer_begin(p, status, PAGE_BYTES);
 	if (p->rq->log != NULL)
 		p->rq->log->status = status;
-	add_fields(&p->answer->response);
+	add_fields(&p->answer->response, nonce);
 	html->out = &p->answer->text;
 	html->rc = RC_OK;
-	page_html_begin(html, title);
-	if (html->rc == RC_OK)
-		html->rc = buf_adds(html->out, "<style>");
-	(void)style(html);
-	if (html->rc == RC_OK)
-		html->rc = buf_adds(html->out, "</style>\n");
+	page_html_begin(html, title, nonce);
+	page_html_style(html);
+	page_html_style_end(html);
 	page_html_head(html);
 	if (p->admin)
 		page_html_admin(html, p->user);
@@ -118,7 +83,7 @@ page_begin(struct page *p, int status, const char *title)
 }
 
 void
-page_say(struct page *p, int status, const char *title, const char *text)
+page_sentence(struct page *p, int status, const char *title, const char *text)
 {
 	page_begin(p, status, title);
 	page_html_h1(&p->html, title);
@@ -129,7 +94,7 @@ page_say(struct page *p, int status, const char *title, const char *text)
 void
 page_not_found(struct page *p, const char *text)
 {
-	page_say(p, 404, "Not found", text);
+	page_sentence(p, 404, "Not found", text);
 	respond_count(p->rq, NULL, PROBLEM_NOT_FOUND, false, text);
 }
 
@@ -139,7 +104,7 @@ page_store_failed(struct page *p, enum rc rc)
 	char why[512];
 
 	(void)store_why(p->store, rc, why, sizeof(why));
-	page_say(p, 503, "The key store cannot be read", why);
+	page_sentence(p, 503, "The key store cannot be read", why);
 	(void)response_add(&p->answer->response, "Retry-After", "5");
 	respond_count(p->rq, NULL, PROBLEM_STORE_UNAVAILABLE, false, why);
 }
@@ -147,7 +112,7 @@ page_store_failed(struct page *p, enum rc rc)
 static void
 not_allowed(struct page *p, const char *allowed)
 {
-	page_say(p, 405, "Not allowed", "This page has no such method.");
+	page_sentence(p, 405, "Not allowed", "This page has no such method.");
 	(void)response_add(&p->answer->response, "Allow", allowed);
 	respond_count(
 	    p->rq, NULL, PROBLEM_METHOD_NOT_ALLOWED, false, p->rq->method);
@@ -207,7 +172,7 @@ to_folder(struct page *p)
 	struct buf to;
 
 	buf_init(&to, 3 * LIMIT_PATH);
-	page_say(p, 301, "Moved", "The page is one level below.");
+	page_sentence(p, 301, "Moved", "The page is one level below.");
 	if (html_query(&to, p->conf->admin_path) == RC_OK &&
 	    buf_adds(&to, "/") == RC_OK)
 		(void)response_add(&p->answer->response, "Location", to.data);
@@ -232,7 +197,7 @@ add_line(struct page *p, const char *line)
 
 /* A text of one line. */
 static void
-say_text(struct page *p, int status, const char *line)
+text_line(struct page *p, int status, const char *line)
 {
 	begin_text(p, status, "text/plain; charset=utf-8");
 	add_line(p, line);
@@ -247,7 +212,7 @@ metrics(struct page *p)
 	(void)store_gauges(p->store, &gauges);
 	begin_text(p, 200, "text/plain; version=0.0.4; charset=utf-8");
 	if (metrics_text(&gauges, false, &p->answer->text) != RC_OK)
-		say_text(p, 503, "no memory");
+		text_line(p, 503, "no memory");
 }
 
 bool
@@ -262,14 +227,14 @@ health(struct page *p)
 	char why[512] = "";
 
 	if (page_is_healthy(p->store, why, sizeof(why))) {
-		say_text(p, 200, "ok");
+		text_line(p, 200, "ok");
 		if (why[0] != '\0')
 			add_line(p, why);
 		page_refusals(p, add_line);
 		return;
 	}
 	log_event(LOG_WARN, "unhealthy", NULL, LOG_S("why", why));
-	say_text(p, 503, why);
+	text_line(p, 503, why);
 }
 
 /* --- resources ------------------------------------------------------------ */
@@ -329,7 +294,7 @@ page_handle(struct store *store, const struct conf *conf,
 	find_operator(&p);
 	dispatch_page(&p, head);
 	if (p.html.rc != RC_OK) {
-		page_say(&p, 503, "No page", rc_text(p.html.rc));
+		page_sentence(&p, 503, "No page", rc_text(p.html.rc));
 		page_html_end(&p.html);
 	}
 	if (!head && answer->text.len > 0) {

@@ -222,7 +222,7 @@ refuse_state(struct page *p, const struct page_target *t)
 
 	snprintf(text, sizeof(text), "The key is %s: %s.", t->bound.state,
 	    why != NULL ? why : "");
-	page_say(p, 409, acts[t->act].title,
+	page_sentence(p, 409, acts[t->act].title,
 	    why != NULL ? text : "That cannot be done in its present state.");
 }
 
@@ -271,7 +271,7 @@ page_log_act(struct page *p, const struct page_target *t, const char *result)
 void
 page_refuse(struct page *p, const char *why)
 {
-	page_say(p, 403, "Refused", why);
+	page_sentence(p, 403, "Refused", why);
 	log_event(LOG_WARN, "operator-refused", p->rq->log,
 	    LOG_S("user", p->user), LOG_S("why", why));
 }
@@ -289,9 +289,9 @@ bool
 page_has_form(struct page *p)
 {
 	if (p->rq->body_state == BODY_TOO_LARGE)
-		page_say(p, 413, "Too large", "The answer is too large.");
+		page_sentence(p, 413, "Too large", "The answer is too large.");
 	else if (p->rq->body_state != BODY_WHOLE)
-		page_say(
+		page_sentence(
 		    p, 400, "Incomplete", "The form did not arrive whole.");
 	return p->rq->body_state == BODY_WHOLE;
 }
@@ -383,7 +383,7 @@ act(struct page *p, const struct page_target *t, bool *kept)
 }
 
 static void
-say_done(struct page *p, const struct page_target *t, bool kept)
+write_done(struct page *p, const struct page_target *t, bool kept)
 {
 	page_begin(p, 200, "Done");
 	page_html_h1(&p->html, "Done");
@@ -393,9 +393,9 @@ say_done(struct page *p, const struct page_target *t, bool kept)
 		  "replay: a retry is told response-not-kept."
 		: acts[t->act].done);
 	if (t->act == PAGE_RETRY)
-		page_html_to_effect(&p->html, t->id);
+		page_html_to(&p->html, "effect", t->id);
 	else if (t->act != PAGE_FORGET && t->act != PAGE_DROP)
-		page_html_to_key(&p->html, t->id);
+		page_html_to(&p->html, "key", t->id);
 	page_html_back(&p->html);
 }
 
@@ -408,7 +408,7 @@ perform(struct page *p, const struct page_target *t)
 
 	switch (rc) {
 	case RC_OK:
-		say_done(p, t, kept);
+		write_done(p, t, kept);
 		break;
 	case RC_INVALID:
 		if (p->answer->response.status != 400)
@@ -421,7 +421,7 @@ perform(struct page *p, const struct page_target *t)
 		result = "lost";
 		break;
 	case RC_PENDING:
-		page_say(p, 503, "Not recorded yet",
+		page_sentence(p, 503, "Not recorded yet",
 		    "The store is tried again. The key's page will tell "
 		    "whether it was recorded.");
 		result = "pending";

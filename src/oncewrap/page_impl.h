@@ -31,12 +31,13 @@ struct page {
 void page_begin(struct page *p, int status, const char *title);
 
 /* A whole page with one sentence. */
-void page_say(struct page *p, int status, const char *title, const char *text);
+void
+page_sentence(struct page *p, int status, const char *title, const char *text);
 void page_not_found(struct page *p, const char *text);
 void page_store_failed(struct page *p, enum rc rc);
 
 /* Whether a read went well; else one of the two pages above was made.  text:
- * what is said of RC_NOTFOUND. */
+ * the text for RC_NOTFOUND. */
 bool page_has_read(struct page *p, enum rc rc, const char *text);
 
 /* A fact that may be unknown: NULL or "". */
@@ -52,12 +53,12 @@ const char *page_host(const struct page *p);
 bool page_is_healthy(struct store *store, char *why, size_t size);
 
 /*
- * Calls say for each line of recent.h: for what this process refused in the
+ * Calls write for each line of recent.h: for what this process refused in the
  * last minute, and for callers with max_open_keys open outcomes, whichever
  * process refused them last, and when.  Returns how many.
  */
 size_t
-page_refusals(struct page *p, void (*say)(struct page *, const char *line));
+page_refusals(struct page *p, void (*write)(struct page *, const char *line));
 
 /* The pages.  Each begins and writes all but the end. */
 void page_overview(struct page *p);
@@ -75,7 +76,7 @@ void page_many_do(struct page *p);
 /* Room for a field of the search's form but the text. */
 #define PAGE_FIELD 33
 
-/* A search, as its form and the links to more of it say it. */
+/* A search, as its form and the links to more of it have it. */
 struct page_search {
 	struct buf what;                       /* the text to look for */
 	const char *as;                        /* as what; "": as any */

@@ -98,7 +98,7 @@ write_fields(struct html *html, const struct response *head)
 			(void)buf_adds(&value, "(not shown)");
 		else if (buf_add(&value, field.value, field.value_len) != RC_OK)
 			html->rc = RC_NOMEM;
-		page_html_field(html, name, value.data);
+		page_html_fact(html, name, value.data);
 		buf_free(&value);
 	}
 }
@@ -117,10 +117,13 @@ write_body(struct page *p, const struct record *r)
 	rc = store_answer(p->store, &identity, r->id, &answer, &body);
 	if (rc != RC_OK && rc != RC_NOTFOUND)
 		page_html_bad(html, rc_text(rc));
-	else if (answer.body_len > BODY_SHOWN)
-		page_html_body_cut(html, answer.body, BODY_SHOWN, BODY_SHOWN);
-	else if (answer.body_len > 0)
-		page_html_body(html, answer.body, answer.body_len);
+	else if (answer.body_len > BODY_SHOWN) {
+		page_html_body_cut(html, BODY_SHOWN);
+		page_html_lines(html, answer.body, BODY_SHOWN);
+	} else if (answer.body_len > 0) {
+		page_html_p(html, "The body:");
+		page_html_lines(html, answer.body, answer.body_len);
+	}
 	spool_free(body);
 	response_free(&answer);
 }

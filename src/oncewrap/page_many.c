@@ -47,7 +47,7 @@ struct many_request {
 	int64_t until_mono; /* the request ends then */
 	int64_t done, stayed;
 	bool left;
-	char place[STORE_PLACE]; /* where the request begins, and the next */
+	char next[STORE_PLACE]; /* where the request begins, and the next */
 };
 
 /* --- how many ------------------------------------------------------------- */
@@ -218,7 +218,7 @@ write_form(struct many_request *m, const char *label)
 	write_search(m->page, &m->search);
 	/* Of two states: which one is not known, and few are left. */
 	if (m->left && m->act->nstates == 1)
-		page_html_many_next(html, m->place);
+		page_html_many_next(html, m->next);
 	page_html_many_end(html, label);
 }
 
@@ -266,7 +266,7 @@ page_many_confirm(struct page *p)
 		if (rc != RC_OK)
 			page_store_failed(p, rc);
 		else if (c.n == 0)
-			page_say(p, 409, "Nothing to do",
+			page_sentence(p, 409, "Nothing to do",
 			    "That search finds no key for that.");
 		else
 			write_question(&m, name_act(m.many, &c, title));
@@ -348,20 +348,20 @@ act_on_found(struct many_request *m, struct store_browse *b)
 		b->filter.to = m->moment;
 	for (;;) {
 		i = 0;
-		b->after = m->place[0] != '\0' ? m->place : NULL;
+		b->after = m->next[0] != '\0' ? m->next : NULL;
 		rc = store_browse(m->page->store, b, &found);
 		while (rc == RC_OK && i < found.n && !time_is_up(m))
 			rc = act_on_some(m, &found, &i);
 		m->left = rc != RC_OK || i < found.n || found.next[0] != '\0';
 		if (rc == RC_OK && i == found.n)
-			memcpy(m->place, found.next, sizeof(m->place));
+			memcpy(m->next, found.next, sizeof(m->next));
 		if (!m->left || rc != RC_OK || time_is_up(m))
 			return rc;
 	}
 }
 
 static void
-say_left(struct many_request *m)
+write_left(struct many_request *m)
 {
 	struct many_count c;
 	char text[PAGE_COUNT_SIZE], left[96];
@@ -376,7 +376,7 @@ say_left(struct many_request *m)
 
 /* Says what was done, and offers to go on; why: it ended early, or "". */
 static void
-many_say_done(struct many_request *m, const char *why)
+many_write_done(struct many_request *m, const char *why)
 {
 	const char *title = m->left ? "Not all yet" : "Done";
 	struct html *html = &m->page->html;
@@ -397,7 +397,7 @@ many_say_done(struct many_request *m, const char *why)
 		page_html_p(html, text);
 	}
 	if (m->left) {
-		say_left(m);
+		write_left(m);
 		write_form(m, "Go on");
 	}
 	page_html_back(html);
@@ -422,7 +422,7 @@ many_perform(struct many_request *m)
 	else if (rc != RC_OK && m->done == 0)
 		page_store_failed(p, rc);
 	else
-		many_say_done(m, why);
+		many_write_done(m, why);
 }
 
 void
@@ -439,7 +439,7 @@ page_many_do(struct page *p)
 	m.moment = page_form_number(p->rq, "moment");
 	m.bound.changed = m.moment;
 	if (page_form_text(p->rq, "token", m.token, sizeof(m.token)) != RC_OK ||
-	    page_form_text(p->rq, "next", m.place, sizeof(m.place)) != RC_OK)
+	    page_form_text(p->rq, "next", m.next, sizeof(m.next)) != RC_OK)
 		page_refuse(p, no_form);
 	else if (page_is_signed(p, &m.bound, m.token))
 		many_perform(&m);

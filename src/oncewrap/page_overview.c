@@ -31,22 +31,22 @@ is_refused(const char *line, int64_t now)
 }
 
 size_t
-page_refusals(struct page *p, void (*say)(struct page *, const char *line))
+page_refusals(struct page *p, void (*write)(struct page *, const char *line))
 {
 	char line[RECENT_LINE], open[STORE_CALLERS_MAX][RECENT_LINE];
 	const int64_t now = clock_mono();
-	const size_t n = store_callers_full(p->store, p->conf, open);
-	size_t said = 0;
+	const size_t nopen = store_callers_full(p->store, p->conf, open);
+	size_t n = 0;
 
-	for (; recent_refused_line(said, now, line); said++)
-		say(p, line);
-	for (size_t i = 0; i < n; i++) {
+	for (; recent_refused_line(n, now, line); n++)
+		write(p, line);
+	for (size_t i = 0; i < nopen; i++) {
 		if (!is_refused(open[i], now)) {
-			say(p, open[i]);
-			said++;
+			write(p, open[i]);
+			n++;
 		}
 	}
-	return said;
+	return n;
 }
 
 /* The picture's coordinates: see the template hour. */
@@ -76,7 +76,7 @@ all_of(const uint32_t minute[RECENT_EVENTS])
 
 /* The bars of a minute, one upon the other.  What happened at all is seen. */
 static void
-draw_minute(struct html *html, int i, const uint32_t minute[RECENT_EVENTS],
+write_bars(struct html *html, int i, const uint32_t minute[RECENT_EVENTS],
     int64_t most)
 {
 	int64_t y = BOTTOM, sum = 0, top;
@@ -95,7 +95,7 @@ draw_minute(struct html *html, int i, const uint32_t minute[RECENT_EVENTS],
 }
 
 static void
-draw_legend(struct html *html, const struct recent_hour *hour)
+write_legend(struct html *html, const struct recent_hour *hour)
 {
 	int64_t sum;
 
@@ -141,9 +141,9 @@ page_hour(struct page *p)
 			most = n;
 	page_html_hour(&p->html, most);
 	for (int i = 0; i < RECENT_MINUTES; i++)
-		draw_minute(&p->html, i, hour.minute[i], most);
+		write_bars(&p->html, i, hour.minute[i], most);
 	page_html_hour_end(&p->html);
-	draw_legend(&p->html, &hour);
+	write_legend(&p->html, &hour);
 	write_table(p, &hour);
 }
 

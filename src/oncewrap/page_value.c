@@ -1,8 +1,8 @@
 /*
  * See page_value.h.  The fields of forms are few and short but for one, so each
- * is looked for by itself.  A token is the time when it was made, in
- * hexadecimal, and an HMAC-SHA-256 of that time and of all that the token is
- * bound to.
+ * is looked for by itself, and no name of one needs an escape.  A token is the
+ * time when it was made, in hexadecimal, and an HMAC-SHA-256 of that time and
+ * of all that the token is bound to.
  */
 #include "config.h"
 
@@ -15,98 +15,40 @@
 #include <openssl/crypto.h>
 
 #include "ascii.h"
-#include "body.h"
 #include "date.h"
 #include "digest.h"
 #include "form.h"
 #include "utf8.h"
 #include "page_value.h"
 
-/* Where a search is. */
-struct search {
-	const char *name;
-	struct buf *out;
-	bool inside, found;
-};
-
-/* Handles all events that there are bytes for. */
-static enum rc
-read_events(struct form *form, struct search *s)
-{
-	enum rc rc = RC_OK;
-
-	while (rc == RC_OK) {
-		switch (form_next(form)) {
-		case FORM_FIELD:
-			s->inside = !s->found && form->is_named &&
-			    strcmp(form->name.data, s->name) == 0;
-			s->found = s->found || s->inside;
-			break;
-		case FORM_DATA:
-			if (s->inside)
-				rc = buf_add(s->out, form->data, form->len);
-			break;
-		case FORM_FIELD_END:
-			s->inside = false;
-			break;
-		case FORM_NEED:
-		case FORM_END:
-			return RC_OK;
-		case FORM_BAD:
-			return RC_INVALID;
-		case FORM_NO_MEMORY:
-			return RC_NOMEM;
-		}
-	}
-	return rc;
-}
-
-/* Reads the body in pieces. */
-static enum rc
-read_body(struct form *form, struct search *s, const struct request *rq)
-{
-	struct body body;
-	enum rc rc = RC_OK;
-
-	body_open(&body, rq);
-	while (rc == RC_OK && body_next(&body)) {
-		form_feed(form, body.bytes, body.n);
-		rc = read_events(form, s);
-	}
-	if (rc == RC_OK)
-		rc = body.rc;
-	body_close(&body);
-	return rc;
-}
-
 enum rc
 page_form_value(const struct request *rq, const char *name, struct buf *out)
 {
 	const bool posted = strcmp(rq->method, "POST") == 0;
-	const char *type = request_param(rq, "CONTENT_TYPE");
-	struct search s = { name, out, false, false };
-	struct form form;
-	enum rc rc = RC_OK;
+	const char *p = posted ? rq->body : rq->query, *equals, *next, *end;
+	enum rc rc;
 
-	if (posted && form_kind_of(type) != FORM_URLENCODED)
+	if (posted &&
+	    form_kind_of(request_param(rq, "CONTENT_TYPE")) != FORM_URLENCODED)
 		return RC_INVALID;
-	form_init(&form, FORM_URLENCODED, NULL);
-	if (posted)
-		rc = read_body(&form, &s, rq);
-	else
-		form_feed(&form, rq->query, strlen(rq->query));
-	if (rc == RC_OK)
-		rc = read_events(&form, &s);
-	/* After an error there are bytes that were not read. */
-	if (rc == RC_OK) {
-		form_finish(&form);
-		rc = read_events(&form, &s);
+	if (p == NULL)
+		return RC_OK;
+	end = p + (posted ? rq->body_len : strlen(p));
+	for (; p < end; p = next + 1) {
+		if ((next = memchr(p, '&', (size_t)(end - p))) == NULL)
+			next = end;
+		equals = memchr(p, '=', (size_t)(next - p));
+		if (equals == NULL || strlen(name) != (size_t)(equals - p) ||
+		    memcmp(p, name, (size_t)(equals - p)) != 0)
+			continue;
+		rc = buf_add(out, equals + 1, (size_t)(next - equals - 1));
+		if (rc != RC_OK || out->len == 0)
+			return rc;
+		buf_truncate(out, form_decode(out->data, out->len));
+		return memchr(out->data, '\0', out->len) != NULL ? RC_INVALID
+								 : RC_OK;
 	}
-	form_free(&form);
-	if (rc != RC_OK || out->len == 0)
-		return rc;
-	buf_truncate(out, form_decode(out->data, out->len));
-	return memchr(out->data, '\0', out->len) != NULL ? RC_INVALID : RC_OK;
+	return RC_OK;
 }
 
 enum rc

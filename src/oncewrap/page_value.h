@@ -19,7 +19,7 @@
  * empty if there is none.  The fields of a POST are in the body, of type
  * application/x-www-form-urlencoded, else in the query string.  RC_OK;
  * RC_INVALID: the value has a NUL, or the body another type; RC_LIMIT (of out),
- * RC_NOMEM or RC_IO: the body cannot be read.
+ * or RC_NOMEM.
  */
 enum rc
 page_form_value(const struct request *rq, const char *name, struct buf *out);

@@ -5,21 +5,136 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "date.h"
 #include "fault.h"
 #include "html.h"
+#include "limit.h"
 #include "log.h"
 #include "metrics.h"
 #include "prefer.h"
-#include "problem_file.h"
 #include "recent.h"
 #include "route.h"
 
 #include "respond.h"
+
+/* --- the operator's own pages for problems -------------------------------- */
+
+/*
+ * A page is a file of the folder problem_pages.  Its name is made of the code
+ * and of a language tag, which has letters, digits and hyphens only: see
+ * prefer_languages().  It is a regular file of a bounded size in the folder
+ * itself, and never a link or a device.  It is read anew for each problem, so a
+ * page that is changed is shown without a reload.
+ */
+struct own_page {
+	struct buf bytes;
+	struct prefer_languages languages;
+	struct problem_template page; /* of the bytes; .bytes NULL: none */
+};
+
+/* Reads an open file.  NULL, or why it is no page. */
+static const char *
+page_load(int fd, struct buf *bytes)
+{
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) == -1)
+		return strerror(errno);
+	if (!S_ISREG(st.st_mode))
+		return "it is no regular file";
+	if (st.st_size > LIMIT_PROBLEM_PAGE)
+		return "it is longer than 64K";
+	if (buf_reserve(bytes, (size_t)st.st_size + 1) != RC_OK)
+		return "no memory";
+	n = read(fd, bytes->data, (size_t)st.st_size);
+	if (n == -1)
+		return strerror(errno);
+	buf_commit(bytes, (size_t)n);
+	return NULL;
+}
+
+/* language: "" for the file without one.  False: there is no such page. */
+static bool
+page_try(struct own_page *file, int folder, const char *stem,
+    const char *language, const struct request *rq)
+{
+	char name[128];
+	const char *why;
+	int fd;
+
+	(void)snprintf(name, sizeof(name), "%s%s%s.html", stem,
+	    *language != '\0' ? "." : "", language);
+	fd = openat(folder, name,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd == -1 && errno == ENOENT)
+		return false;
+	buf_clear(&file->bytes);
+	if (fd != -1) {
+		why = page_load(fd, &file->bytes);
+		close(fd);
+	} else
+		why =
+		    errno == ELOOP ? "it is a symbolic link" : strerror(errno);
+	if (why != NULL) {
+		log_event(LOG_WARN, "problem-page", rq->log,
+		    LOG_S("file", name), LOG_S("why", why));
+		return false;
+	}
+	file->page.bytes = file->bytes.data;
+	file->page.len = file->bytes.len;
+	file->page.language = language;
+	return true;
+}
+
+/* The pages without a language, and ours, stand for English. */
+static bool
+page_try_all(struct own_page *file, int folder, const char *stem,
+    const struct request *rq)
+{
+	const char *tag;
+
+	for (size_t i = 0; i < file->languages.n; i++) {
+		tag = file->languages.item[i].tag;
+		if (page_try(file, folder, stem, tag, rq))
+			return true;
+		if (strcmp(tag, "en") == 0)
+			break;
+	}
+	return page_try(file, folder, stem, "", rq);
+}
+
+/* Reads the page of that code in the language that the client prefers.  What
+ * cannot be read is logged, and the next file counts.  The folder may be slow,
+ * so the loop must not read it. */
+static void
+page_read(struct own_page *file, const char *folder, enum problem_code code,
+    const struct request *rq)
+{
+	int fd;
+
+	memset(file, 0, sizeof(*file));
+	buf_init(&file->bytes, LIMIT_PROBLEM_PAGE + 1);
+	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd == -1) {
+		log_event(LOG_WARN, "problem-page", rq->log,
+		    LOG_S("file", folder), LOG_S("why", strerror(errno)));
+		return;
+	}
+	prefer_languages(rq, &file->languages);
+	if (!page_try_all(file, fd, problem_name(code), rq))
+		(void)page_try_all(file, fd, "any", rq);
+	close(fd);
+}
+
+/* --- problems ------------------------------------------------------------- */
 
 #define REFUSED(code) [PROBLEM_##code] = METRICS_REFUSED_##code,
 static const enum metrics_id refused[] = { PROBLEM_CODES(REFUSED) };
@@ -51,7 +166,7 @@ respond_problem(struct answer *answer, struct problem *problem,
     const struct conf *conf, const struct request *rq)
 {
 	struct response *response = &answer->response;
-	struct problem_file file;
+	struct own_page file;
 	enum rc rc;
 
 	problem->instance = rq->instance;
@@ -63,14 +178,13 @@ respond_problem(struct answer *answer, struct problem *problem,
 	    problem->unknown || problem->code == PROBLEM_OUTCOME_UNKNOWN,
 	    problem_detail(problem));
 	if (problem->html && conf->problem_pages != NULL) {
-		problem_file_read(
-		    &file, conf->problem_pages, problem->code, rq);
+		page_read(&file, conf->problem_pages, problem->code, rq);
 		problem->page = file.page;
 	}
 	rc = problem_make(
 	    problem, conf->link, conf->dialect, response, &answer->text);
 	if (problem->html && conf->problem_pages != NULL)
-		problem_file_free(&file);
+		buf_free(&file.bytes);
 	if (rc == RC_OK)
 		return;
 	/* No memory for a few hundred bytes: send the status without a body. */

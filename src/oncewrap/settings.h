@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "conf.h"
+#include "serve.h"
 #include "store.h"
 
 struct settings {
@@ -36,5 +37,19 @@ void settings_log_started(const struct store *store, const struct conf *conf);
 /* Logs a warning for each option that has no effect, at the start and after a
  * reload. */
 void settings_log_unused(const struct conf *conf);
+
+struct settings_reload {
+	struct store *store;
+	struct serve *serve;
+	struct conf *old, *new;
+};
+
+/* Puts the new configuration in the place of the old one, in all parts.  False,
+ * with a sentence in err: the old one stays, whole. */
+bool settings_reload(const struct settings_reload *r, struct conf_error *err);
+
+/* Opens the log; a file is opened anew.  After an error, which is logged, the
+ * log stays as it was. */
+void settings_reopen_log(const char *target);
 
 #endif

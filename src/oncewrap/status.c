@@ -26,27 +26,10 @@
 #define DIGITS "0123456789abcdef"
 #define RESULT "/result"
 
-/* A key, as two reads found it. */
-struct view {
-	struct record status;
-	struct record record;
-	struct store_inline_answer inline_answer;
-	enum decision decision; /* the decision for a retry */
-	int64_t now;            /* store time */
-};
-
-static void
-view_free(struct view *view)
-{
-	record_free(&view->status);
-	record_free(&view->record);
-	store_inline_answer_free(&view->inline_answer);
-}
-
 /* Makes the record durable: what a client reads must still be true after a
  * crash. */
 static enum rc
-status_read_status(struct store *store, const char *resource, struct record *s)
+status_read(struct store *store, const char *resource, struct record *s)
 {
 	enum rc rc = store_status(store, resource, s);
 
@@ -144,7 +127,7 @@ status_accepted(struct store *store, const struct conf *conf,
 		(void)response_add(
 		    response, "Preference-Applied", "respond-async");
 	(void)response_add(response, "Cache-Control", "no-store");
-	rc = status_read_status(store, resource, &s);
+	rc = status_read(store, resource, &s);
 	if (rc == RC_OK)
 		rc = add_document(store, answer, resource, s.state, &s);
 	if (rc != RC_OK)
@@ -174,36 +157,21 @@ check_scope(struct store *store, const struct conf *conf,
 	return rc;
 }
 
-/* RC_OK; RC_NOTFOUND: no such resource for this caller; or the store failed. */
+/* RC_OK and the decision for a retry; RC_NOTFOUND: no such resource for this
+ * caller; or the store failed. */
 static enum rc
 status_look(struct store *store, const struct conf *conf,
-    const struct request *rq, const char *resource, struct view *view)
+    const struct request *rq, struct record *s, enum decision *decision)
 {
-	struct record *s = &view->status;
-	struct store_identity identity;
-	enum rc rc;
+	const int64_t now = store_now(store);
+	enum rc rc = check_scope(store, conf, rq, s);
 
-	memset(view, 0, sizeof(*view));
-	store_inline_answer_init(&view->inline_answer);
-	if ((rc = status_read_status(store, resource, s)) != RC_OK ||
-	    (rc = check_scope(store, conf, rq, s)) != RC_OK)
-		return rc;
-	FAULT(STATUS_FOUND);
-	identity.scope = s->scope;
-	identity.path = s->path;
-	identity.key = s->key;
-	rc =
-	    store_lookup(store, &identity, &view->record, &view->inline_answer);
 	if (rc != RC_OK)
 		return rc;
-	view->now = store_now(store);
-	/* The key may have been deleted, and made again, between the two
-	 * reads. */
-	if (view->record.id != s->id ||
-	    strcmp(view->record.resource, resource) != 0 ||
-	    decide_is_past(&view->record, view->now))
+	FAULT(STATUS_FOUND);
+	if (decide_is_past(s, now))
 		return RC_NOTFOUND;
-	view->decision = decide(&view->record, true, true, view->now);
+	*decision = decide(s, true, true, now);
 	return RC_OK;
 }
 
@@ -223,63 +191,39 @@ status_parse(
 }
 
 static void
-show(const struct store *store, const struct view *view, const char *resource,
-    struct answer *answer)
+show(const struct store *store, const struct record *s, enum record_state state,
+    const char *resource, struct answer *answer)
 {
-	enum record_state state = view->status.state;
-
-	/* The key counts as a marker, even before a pass has made it one. */
-	if (view->decision == DECIDE_GONE)
-		state = RECORD_EXPIRED;
 	(void)response_add(&answer->response, "Cache-Control", "no-store");
 	add_retry_after(&answer->response, state);
-	(void)add_document(store, answer, resource, state, &view->status);
+	(void)add_document(store, answer, resource, state, s);
 }
 
 /* The request may have run, or may yet run: a new key could make a double. */
 static void
 show_no_result(const struct conf *conf, const struct request *rq,
-    const struct view *view, struct answer *answer)
+    enum record_state state, struct answer *answer)
 {
 	struct problem problem = { .code = PROBLEM_NOT_FOUND,
 		.acted = true,
 		.detail = "The request has no answer yet." };
 
 	respond_problem(answer, &problem, conf, rq);
-	add_retry_after(&answer->response, view->status.state);
+	add_retry_after(&answer->response, state);
 }
 
-/* Gets the response for a retry, or reports that there is none yet. */
+/* Gets the response for a retry. */
 static enum rc
-show_result(struct store *store, const struct conf *conf,
-    const struct request *rq, struct view *view, struct answer *answer)
+show_answer(struct store *store, const struct conf *conf,
+    const struct record *s, struct answer *answer)
 {
-	const struct record *s = &view->status;
 	const struct store_identity identity = { s->scope, s->path, s->key };
-	const struct record *record = &view->record;
-	enum rc rc;
+	enum rc rc = respond_fetch(store, &identity, s, NULL, answer);
 
-	if (view->decision == DECIDE_REPLAY) {
-		rc = respond_fetch(
-		    store, &identity, record, &view->inline_answer, answer);
-		if (rc == RC_OK)
-			respond_mark_replay(store,
-			    route_find(conf, view->status.path), record,
-			    answer);
-		return rc;
-	}
-	if (view->decision == DECIDE_NOT_KEPT) {
-		rc = store_make_durable(store, record);
-		if (rc == RC_OK)
-			respond_not_kept(answer, record, conf, rq);
-		return rc;
-	}
-	if (view->decision == DECIDE_GONE) {
-		respond_refuse(answer, PROBLEM_KEY_EXPIRED, NULL, conf, rq);
-		return RC_OK;
-	}
-	show_no_result(conf, rq, view, answer);
-	return RC_OK;
+	if (rc == RC_OK)
+		respond_mark_replay(
+		    store, route_find(conf, s->path), s, answer);
+	return rc;
 }
 
 static enum rc
@@ -288,18 +232,31 @@ get(struct store *store, const struct conf *conf, const struct request *rq,
 {
 	const char *below = rq->path + strlen(conf->status_path);
 	char resource[RECORD_RESOURCE_LEN + 1];
-	struct view view;
+	enum decision decision;
+	struct record s;
 	enum rc rc;
 	bool result;
 
 	if (!status_parse(below, resource, &result))
 		return RC_NOTFOUND;
-	rc = status_look(store, conf, rq, resource, &view);
-	if (rc == RC_OK && result)
-		rc = show_result(store, conf, rq, &view, answer);
+	rc = status_read(store, resource, &s);
+	if (rc == RC_OK)
+		rc = status_look(store, conf, rq, &s, &decision);
+	if (rc == RC_OK && !result)
+		/* The key counts as a marker, even before a pass has made it
+		 * one. */
+		show(store, &s,
+		    decision == DECIDE_GONE ? RECORD_EXPIRED : s.state,
+		    resource, answer);
+	else if (rc == RC_OK && decision == DECIDE_REPLAY)
+		rc = show_answer(store, conf, &s, answer);
+	else if (rc == RC_OK && decision == DECIDE_NOT_KEPT)
+		respond_not_kept(answer, &s, conf, rq);
+	else if (rc == RC_OK && decision == DECIDE_GONE)
+		respond_refuse(answer, PROBLEM_KEY_EXPIRED, NULL, conf, rq);
 	else if (rc == RC_OK)
-		show(store, &view, resource, answer);
-	view_free(&view);
+		show_no_result(conf, rq, s.state, answer);
+	record_free(&s);
 	return rc;
 }
 

@@ -243,29 +243,15 @@ world_application(const char *path, char *why, size_t size)
 {
 	struct stat st;
 
-	if (stat(path, &st) == -1 && (errno == ENOENT || errno == ENOTDIR))
-		return progcheck_fail(why, size,
-		    "%s: there is no such socket: start the application, or "
-		    "name the socket that it listens on",
-		    path);
 	if (takes_connections(path))
 		return true;
-	if (errno == ECONNREFUSED && stat(path, &st) == 0 &&
-	    !S_ISSOCK(st.st_mode))
-		return progcheck_fail(why, size, "%s: is no socket", path);
-	if (errno == ECONNREFUSED)
-		return progcheck_fail(why, size,
-		    "%s: no process listens on this socket: start the "
-		    "application",
-		    path);
 	if (errno != EACCES)
-		return progcheck_fail(
-		    why, size, "%s: %s", path, strerror(errno));
-	if (stat(path, &st) == -1)
 		return progcheck_fail(why, size,
-		    "%s: %s may not enter its folder: have the application "
-		    "make its socket in a folder that %s may enter",
-		    path, world_self(), world_self());
+		    "%s: %s: start the application, or name the socket that it "
+		    "listens on",
+		    path, strerror(errno));
+	if (stat(path, &st) == -1)
+		return world_refuse_above(path, why, size);
 	return progcheck_fail(why, size,
 	    "%s: %s may not connect to this socket, which belongs to %s, mode "
 	    "%04o: have the application make it for %s (php-fpm: listen.owner)",

@@ -260,16 +260,12 @@ end_late(struct run *run)
 	}
 }
 
-/* Whether there is output that the caller does not take now. */
+/* Whether there is output, or its end, that the caller does not take now. */
 static bool
 has_output(const struct run *run)
 {
-	const struct run_app *app = run->app;
-
 	return run->phase == PHASE_RUNNING && !run->closing &&
-	    (run->out_ready ||
-		(app != NULL &&
-		    (app->out_len > 0 || app->in_at < app->in_len)));
+	    (run->out_ready || (run->app != NULL && run->app->ended));
 }
 
 static void

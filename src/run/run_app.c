@@ -20,7 +20,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -114,27 +113,24 @@ close_connection(struct run *run)
 	run->out = -1;
 }
 
-/* Handles what has come, up to the next output.  False: all is handled. */
-static bool
-decode(struct run *run)
+/* Handles the records that have come into p, and leaves their output there,
+ * in a row.  Returns its length. */
+static size_t
+decode(struct run *run, unsigned char *p, size_t len)
 {
 	struct run_app *app = run->app;
 	struct fcgi_client *c = &app->client;
-	enum fcgi_client_event event;
-	size_t used;
+	size_t at, used, n = 0;
 
-	while (app->in_at < app->in_len && !c->over) {
-		event = fcgi_client_feed(
-		    c, app->in + app->in_at, app->in_len - app->in_at, &used);
-		app->in_at += used;
-		switch (event) {
+	for (at = 0; at < len && !c->over; at += used) {
+		switch (fcgi_client_feed(c, p + at, len - at, &used)) {
 		case FCGI_CLIENT_MORE:
 			break;
 		case FCGI_CLIENT_STDOUT:
-			app->out = c->bytes;
-			app->out_len = c->len;
+			memmove(p + n, c->bytes, c->len);
+			n += c->len;
 			app->any_output = true;
-			return true;
+			break;
 		case FCGI_CLIENT_STDERR:
 			errlog_add(
 			    &run->errlog, (const char *)c->bytes, c->len);
@@ -151,50 +147,28 @@ decode(struct run *run)
 			break;
 		}
 	}
-	return false;
-}
-
-/* Reads from the connection once.  False: there is nothing. */
-static bool
-receive_some(struct run *run)
-{
-	struct run_app *app = run->app;
-	ssize_t n;
-
-	if (run->out == -1)
-		return false;
-	assert(app->in_at == app->in_len && app->out_len == 0);
-	app->in_at = app->in_len = 0;
-	n = recv(run->out, app->in, sizeof(app->in), MSG_DONTWAIT);
-	if (n > 0) {
-		app->in_len = (size_t)n;
-		return true;
-	}
-	if (n == 0 || (errno != EAGAIN && errno != EINTR))
-		close_connection(run);
-	return false;
+	return n;
 }
 
 size_t
 run_app_take(struct run *run, void *p, size_t size)
 {
-	struct run_app *app = run->app;
+	size_t taken = 0;
+	ssize_t n;
 
-	while (app->out_len == 0 && !decode(run)) {
-		if (!run->out_ready)
-			return 0;
+	while (taken == 0 && run->out_ready) {
+		n = run->out == -1 ? 0 : recv(run->out, p, size, MSG_DONTWAIT);
 		/* A process that has exited writes no more: what it wrote is
 		 * there, and after it this process's end of the connection
 		 * finds the end. */
-		run->out_ready = receive_some(run) && run->exited;
+		run->out_ready = n > 0 && run->exited;
+		if (n > 0)
+			taken = decode(run, p, (size_t)n);
+		else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+			close_connection(run);
 		run_watch_out(run);
 	}
-	if (size > app->out_len)
-		size = app->out_len;
-	memcpy(p, app->out, size);
-	app->out += size;
-	app->out_len -= size;
-	return size;
+	return taken;
 }
 
 bool
@@ -368,8 +342,7 @@ run_start_app(const struct run_spec *spec, const struct conf_program *program,
 
 	memset(facts, 0, sizeof(*facts));
 	if ((run = run_new(spec)) != NULL &&
-	    (run->app = malloc(sizeof(*run->app))) != NULL) {
-		memset(run->app, 0, offsetof(struct run_app, in));
+	    (run->app = calloc(1, sizeof(*run->app))) != NULL) {
 		run->app->run = run;
 		run->app->program = program;
 		buf_init(&run->app->send,

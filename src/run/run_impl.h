@@ -53,8 +53,6 @@ struct runs {
 	struct run *first;
 };
 
-#define RUN_APP_INPUT (16 * 1024)
-
 struct run_app {
 	struct run *run;
 	const struct conf_program *program;
@@ -67,13 +65,8 @@ struct run_app {
 	const char *body;
 	size_t body_left;
 	bool body_ended, all_sent, any_sent;
-	/* what has come, and the output in it */
-	size_t in_at, in_len;
-	const unsigned char *out;
-	size_t out_len;
 	bool any_output;
-	bool ended;                      /* FCGI_END_REQUEST has come */
-	unsigned char in[RUN_APP_INPUT]; /* last: it is not zeroed */
+	bool ended; /* FCGI_END_REQUEST has come */
 };
 
 struct run {

@@ -6,7 +6,6 @@
  */
 #include "config.h"
 
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "uuid.h"
 #include "attempt_file.h"
 
 /* --- names ---------------------------------------------------------------- */
@@ -68,10 +68,8 @@ attempt_file_is_of_this_boot(int64_t name)
 int64_t
 attempt_file_new_name(void)
 {
-	uint64_t bits;
+	const uint64_t bits = (uint64_t)uuid_bits() << 32 | uuid_bits();
 
-	if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
-		return 0;
 	return boot_bits() << NAME_BITS | (int64_t)(bits >> (64 - NAME_BITS)) |
 	    1;
 }

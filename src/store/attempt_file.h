@@ -21,7 +21,7 @@ void
 attempt_file_text(int64_t name, const char *kind, char text[ATTEMPT_FILE_LEN]);
 int64_t attempt_file_number(const char *text, const char *kind);
 
-/* A random name of this boot; 0 and errno. */
+/* A random name of this boot. */
 int64_t attempt_file_new_name(void);
 
 /* Whether its name says that the file was made in another boot of this host;

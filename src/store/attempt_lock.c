@@ -95,10 +95,7 @@ new_file(const char *database, int64_t owner, const char *kind, int *held,
 	if ((folder = attempt_file_folder(database, true)) == -1)
 		return failed(database, "open");
 	for (tries = 0; tries < NEW_TRIES && error == EEXIST; tries++) {
-		if ((*name = attempt_file_new_name()) == 0) {
-			error = errno;
-			break;
-		}
+		*name = attempt_file_new_name();
 		attempt_file_text(*name, kind, text);
 		error = make_file(folder, text, held, note);
 		if (error != 0)

@@ -7,7 +7,6 @@
  */
 #include "config.h"
 
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <assert.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "uuid.h"
 #include "liveness.h"
 
 /* After this many bytes were tried in vain, the file counts as locked by
@@ -97,26 +97,30 @@ same_file(const struct liveness *l)
 	    by_name.st_dev == by_fd.st_dev && by_name.st_ino == by_fd.st_ino;
 }
 
+/* Takes a lock, or looks for another's: of so many bytes from that one on, or
+ * to the end of the file (0). */
+static int
+lock_bytes(const struct liveness *l, int command, int64_t start, int64_t n,
+    struct flock *lock)
+{
+	*lock = (struct flock){ .l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = start,
+		.l_len = n };
+	return fcntl(l->fd, command, lock);
+}
+
 /* A random byte of 2^62 is free, unless a process has locked many of them. */
 static enum rc
-take_byte(const struct liveness *l, int fd, int64_t *name)
+take_byte(const struct liveness *l, int64_t *name)
 {
 	struct flock lock;
-	uint64_t bits;
-	int tries;
 
-	for (tries = 0; tries < TAKE_TRIES; tries++) {
-		if (getrandom(&bits, sizeof(bits), 0) != sizeof(bits))
-			return liveness_failed(l->file, "getrandom");
-		*name = (int64_t)(bits >> 2);
+	for (int tries = 0; tries < TAKE_TRIES; tries++) {
+		*name = (int64_t)(uuid_bits() >> 2) << 32 | uuid_bits();
 		if (*name == 0)
 			continue;
-		memset(&lock, 0, sizeof(lock));
-		lock.l_type = F_WRLCK;
-		lock.l_whence = SEEK_SET;
-		lock.l_start = *name;
-		lock.l_len = 1;
-		if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+		if (lock_bytes(l, F_OFD_SETLK, *name, 1, &lock) == 0)
 			return RC_OK;
 		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
 			return liveness_failed(l->file, "lock");
@@ -156,7 +160,7 @@ liveness_open(struct liveness **out, const char *database, unsigned mode)
 			rc = liveness_failed(l->file, "open");
 			goto out;
 		}
-		rc = take_byte(l, l->fd, &l->self);
+		rc = take_byte(l, &l->self);
 		if (rc != RC_OK)
 			goto out;
 		if (same_file(l)) {
@@ -228,12 +232,7 @@ liveness_alive(const struct liveness *l, int64_t owner, bool *alive)
 		errno = ENOENT;
 		return liveness_failed(l->file, "test");
 	}
-	memset(&lock, 0, sizeof(lock));
-	lock.l_type = F_WRLCK;
-	lock.l_whence = SEEK_SET;
-	lock.l_start = owner;
-	lock.l_len = 1;
-	if (fcntl(l->fd, F_OFD_GETLK, &lock) == -1)
+	if (lock_bytes(l, F_OFD_GETLK, owner, 1, &lock) == -1)
 		return liveness_failed(l->file, "test");
 	*alive = lock.l_type != F_UNLCK;
 	return RC_OK;
@@ -254,10 +253,7 @@ liveness_is_alone(const struct liveness *l)
 
 	if (!same_file(l))
 		return false;
-	memset(&lock, 0, sizeof(lock));
-	lock.l_type = F_WRLCK;
-	lock.l_whence = SEEK_SET; /* to the end of the file */
-	if (fcntl(l->fd, F_OFD_GETLK, &lock) == -1) {
+	if (lock_bytes(l, F_OFD_GETLK, 0, 0, &lock) == -1) {
 		(void)liveness_failed(l->file, "test");
 		return false;
 	}
@@ -273,10 +269,7 @@ liveness_take_all(const struct liveness *l)
 		errno = ENOENT;
 		return liveness_failed(l->file, "lock");
 	}
-	memset(&lock, 0, sizeof(lock));
-	lock.l_type = F_WRLCK;
-	lock.l_whence = SEEK_SET; /* to the end of the file */
-	if (fcntl(l->fd, F_OFD_SETLK, &lock) == 0)
+	if (lock_bytes(l, F_OFD_SETLK, 0, 0, &lock) == 0)
 		return RC_OK;
 	if (errno == EAGAIN || errno == EACCES || errno == EINTR)
 		return RC_BUSY;

@@ -53,13 +53,11 @@ unsigned rows_bad_counted(void);
 
 /* --- stored responses ----------------------------------------------------- */
 
-/*
- * A body up to STORE_INLINE bytes is in the row of its key.  A larger one is
- * stored in pieces or is a handler's in SQLite, and in the row, too, in
- * PostgreSQL.
- */
+/* A body up to STORE_INLINE bytes is in the row of its key, and a larger one in
+ * pieces. */
 
-/* Bytes in a piece of a large body. */
+/* Bytes in a piece of a large body in SQLite; and, in both stores, of the
+ * largest body of a request that is in a row. */
 #define STORE_PIECE (128 * 1024)
 
 /* How headers are stored: as they are sent, or as the lines that a handler
@@ -94,7 +92,7 @@ void rows_head_small(const struct rows_head *h, const struct record *key,
     struct store_inline_answer *small);
 
 /* The columns to write, NULL or 0 where no response is stored.  apart: the
- * body goes into pieces, in a store that has them. */
+ * body goes into pieces. */
 struct rows_answer {
 	bool keep, apart;
 	int status, kind;

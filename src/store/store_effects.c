@@ -88,26 +88,18 @@ static enum rc
 payload_run(struct tx *tx, void *arg)
 {
 	struct payload *p = arg;
-	const void *bytes;
+	const int64_t id = p->effect->id;
+	struct row_bytes row;
 	int64_t length;
-	bool inlined;
-	size_t n;
 	enum rc rc;
 
 	spool_free(p->spool);
 	p->spool = NULL;
-	tx_send(
-	    tx, TX_EFFECT_PAYLOAD, "is", p->effect->id, p->effect->effect_key);
-	rc = tx_one(tx, "?bm", &inlined, &bytes, &n, &length);
+	tx_send(tx, TX_EFFECT_PAYLOAD, "is", id, p->effect->effect_key);
+	rc = tx_one(tx, "bm", &row.data, &row.n, &length);
 	if (rc != RC_OK) /* not found: it is delivered */
 		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-	if (length == 0)
-		return RC_OK;
-	if ((p->spool = spool_new()) == NULL)
-		return RC_NOMEM;
-	return inlined ? spool_write(p->spool, bytes, n)
-		       : tx->ops->stored(tx, TX_LARGE_PAYLOAD, p->effect->id,
-			     length, p->spool);
+	return tx_body_read(tx, &row, TX_PAYLOAD_PIECES(id), length, &p->spool);
 }
 
 enum rc

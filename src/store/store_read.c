@@ -41,17 +41,6 @@ stored_ask(struct tx *tx, enum tx_query q, struct stored *b)
 	tx_send(tx, q, "isss", b->id, i->key, i->path, i->scope);
 }
 
-static enum rc
-stored_body(
-    struct tx *tx, struct stored *b, enum tx_stored what, int64_t length)
-{
-	if (length == 0)
-		return RC_OK;
-	if ((b->body = spool_new()) == NULL)
-		return RC_NOMEM;
-	return tx->ops->stored(tx, what, b->id, length, b->body);
-}
-
 /* The body that was read, or NULL. */
 static struct spool *
 stored_end(struct stored *b, enum rc rc)
@@ -64,25 +53,29 @@ stored_end(struct stored *b, enum rc rc)
 
 /* --- the response --------------------------------------------------------- */
 
+/* The column of ANSWER after $response. */
+struct pieces {
+	int64_t pieces;
+};
+
+static const struct row_member number_of_pieces[] = {
+	ROW_MEMBER('i', pieces, pieces),
+};
+
 static enum rc
 answer_read(struct tx *tx, struct stored *b, const struct record *key)
 {
+	struct pieces p;
 	struct rows_head h;
 	enum rc rc = tx_members(tx, rows_head, rows_nhead, &h);
 
 	if (rc == RC_OK)
+		rc = tx_members(tx, number_of_pieces, 1, &p);
+	if (rc == RC_OK)
 		rc = rows_head_read(&h, key, b->response);
-	if (rc != RC_OK || h.body.n == 0)
-		return rc != RC_OK
-		    ? rc
-		    : stored_body(tx, b,
-			  h.response_version == STORE_RESPONSE_LINES
-			      ? TX_OWN_ANSWER
-			      : TX_ANSWER_PIECES,
-			  key->body_length);
-	if ((b->body = spool_new()) == NULL)
-		return RC_NOMEM;
-	return spool_write(b->body, h.body.data, h.body.n);
+	return rc == RC_OK
+	    ? tx_body_read(tx, &h.body, p.pieces, key->body_length, &b->body)
+	    : rc;
 }
 
 static enum rc
@@ -133,16 +126,19 @@ request_run(struct tx *tx, void *arg)
 {
 	struct stored *b = arg;
 	const void *environment;
-	int64_t length;
+	int64_t length, pieces;
+	struct row_bytes row;
 	size_t n;
 	enum rc rc;
 
 	buf_clear(b->environment);
 	stored_ask(tx, TX_REQUEST_OF_KEY, b);
-	rc = tx_one(tx, "bm", &environment, &n, &length);
+	rc = tx_one(
+	    tx, "bbmi", &environment, &n, &row.data, &row.n, &length, &pieces);
 	if (rc == RC_OK)
 		rc = buf_add(b->environment, environment, n);
-	return rc == RC_OK ? stored_body(tx, b, TX_REQUEST_BODY, length) : rc;
+	return rc == RC_OK ? tx_body_read(tx, &row, pieces, length, &b->body)
+			   : rc;
 }
 
 enum rc

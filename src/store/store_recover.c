@@ -116,8 +116,6 @@ recover_one(
 		return RC_OK;
 	if (rc == RC_OK)
 		rc = store_change_write(tx, &was, lost, &s, NULL);
-	if (rc == RC_OK)
-		rc = tx->ops->erase(tx, was.id, TX_UNFINISHED);
 	if (rc != RC_OK)
 		return rc == RC_LOST ? RC_CORRUPT : rc;
 	rows_change(lost, c);

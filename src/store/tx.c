@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rows.h"
+#include "spool.h"
 #include "tx.h"
 
 void
@@ -130,4 +131,44 @@ tx_effect(struct tx *tx, struct effect *e)
 	    (rc = tx_this_effect(tx, e)) == RC_CORRUPT)
 		rows_bad(tx->database, "once_effect", e->id);
 	return rc;
+}
+
+/* --- large bodies --------------------------------------------------------- */
+
+static enum rc
+read_pieces(struct tx *tx, int64_t number, int64_t left, struct spool *body)
+{
+	const void *data;
+	bool more = true;
+	enum rc rc = RC_OK;
+	size_t n;
+
+	for (int64_t piece = 1; rc == RC_OK && more; piece++) {
+		tx_send(tx, TX_PIECE, "ii", number, piece);
+		rc = tx_one(tx, "b?", &data, &n, &more);
+		if (rc == RC_OK && n > (uint64_t)left)
+			rc = RC_CORRUPT;
+		if (rc == RC_OK)
+			rc = spool_write(body, data, n);
+		if (rc == RC_OK)
+			left -= (int64_t)n;
+	}
+	return rc == RC_NOTFOUND || (rc == RC_OK && left != 0) ? RC_CORRUPT
+							       : rc;
+}
+
+enum rc
+tx_body_read(struct tx *tx, const struct row_bytes *row, int64_t number,
+    int64_t length, struct spool **body)
+{
+	*body = NULL;
+	if (length == 0)
+		return RC_OK;
+	if ((*body = spool_new()) == NULL)
+		return RC_NOMEM;
+	if (row->n == 0)
+		return read_pieces(tx, number, length, *body);
+	return row->n == (uint64_t)length
+	    ? spool_write(*body, row->data, row->n)
+	    : RC_CORRUPT;
 }

@@ -74,6 +74,7 @@
 	X(RECORD_WRITE_ANSWER) \
 	X(RECORD_DELETE) \
 	X(ANSWER) \
+	X(PIECE) \
 	X(REQUEST_OF_KEY) \
 	X(RECONCILE_FIRST) \
 	X(RECONCILE_DUE) \
@@ -182,19 +183,16 @@ enum rc tx_change_one(struct tx *tx, enum rc lost);
  * for one by one.  The results of all statements before it have been read. */
 enum rc tx_must_change(struct tx *tx);
 
-/* What is stored beside the row of a key, or of an effect; unfinished: the
- * parts of an answer whose attempt was lost while it stored them. */
-enum tx_beside { TX_REQUEST, TX_ALL, TX_UNFINISHED, TX_PAYLOAD };
+/* What is stored beside the row of a key, or of an effect. */
+enum tx_beside { TX_REQUEST, TX_ALL, TX_PAYLOAD };
 
-/* What is stored beside a row in one value or in pieces, and read into a spool:
- * an answer in pieces, one that a handler has stored itself, a request's body,
- * a payload that is not in the row of EFFECT_PAYLOAD. */
-enum tx_stored {
-	TX_ANSWER_PIECES,
-	TX_OWN_ANSWER,
-	TX_REQUEST_BODY,
-	TX_LARGE_PAYLOAD
-};
+/* The number of the pieces of an effect's payload: see once_piece. */
+#define TX_PAYLOAD_PIECES(effect) (RECORD_ID_MAX + (effect))
+
+/* Reads a body of that length (bytes): what is in the row, or else the pieces
+ * of that number.  *body is NULL if it is empty. */
+enum rc tx_body_read(struct tx *tx, const struct row_bytes *row, int64_t number,
+    int64_t length, struct spool **body);
 
 struct outcome_change;
 struct store_admit;
@@ -216,16 +214,13 @@ struct tx_ops {
 	 * before it are left to tx_must_change(), or their results are read. */
 	enum rc (*erase)(struct tx *, int64_t id, enum tx_beside what);
 	/* Stores the body of that answer, if it does not go into the row, or
-	 * deletes what was stored of it; drop: in any case. */
+	 * deletes what was stored of it before; drop: in any case. */
 	enum rc (*body)(struct tx *, struct outcome_change *o, bool drop);
 	/* Stores the request for the key of that number, in the transaction
 	 * that has admitted it.  The other one comes before that, and may set
 	 * p->part, or is NULL. */
 	enum rc (*request)(struct tx *, struct store_admit *p, int64_t id);
 	enum rc (*request_part)(struct tx *, struct store_admit *p);
-	/* Reads that, of a key or an effect, which has that many bytes. */
-	enum rc (*stored)(struct tx *, enum tx_stored what, int64_t id,
-	    int64_t length, struct spool *to);
 	/* Of an owner that is suspected: it does not move from that beat before
 	 * the transaction ends; or RC_LOST: it has moved.  NULL in a store of
 	 * one host. */

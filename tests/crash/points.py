@@ -363,10 +363,9 @@ def cases():
                           case(scenario.continued, fate, name, 1)))
         found.append(('%s.forgotten.REPLAY_FOUND.1' % fate,
                       case(scenario.forgotten, fate, 'REPLAY_FOUND', 1)))
-        for how in ('forgotten', 'renamed'):
-            found.append(('%s.resource_%s.STATUS_FOUND.1' % (fate, how), case(
-                getattr(scenario, 'resource_' + how), fate, 'STATUS_FOUND',
-                1)))
+        found.append(('%s.resource_forgotten.STATUS_FOUND.1' % fate,
+                      case(scenario.resource_forgotten, fate, 'STATUS_FOUND',
+                           1)))
         for name in REMAINS if fate == 'resume' else ():
             found.append(('%s.child_stays.%s.1' % (fate, name),
                           case(scenario.child_stays, fate, name, 1)))

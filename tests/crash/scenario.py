@@ -653,9 +653,9 @@ def resource(life, key):
         life, 'SELECT resource FROM once_key WHERE key = ?', (key,))
 
 
-def asked(t, point, meanwhile):
-    """A client that asks for a stored answer gets it, or is told that there is
-    none, whatever happens after the key was found."""
+def resource_forgotten(t, *point):
+    """A client that asks for a stored answer is told that there is none, if the
+    key is gone after it was found."""
     life = later(t, point, stop=True)
     life.arm()
     life.post('k')
@@ -663,23 +663,10 @@ def asked(t, point, meanwhile):
     path = resource(life, 'k')
     get = Background(lambda: life.once.get(path))
     wait_until(lambda: proc.state(life.once.pid) == 'T', 'it is stopped')
-    meanwhile(life)
+    life.once.ctl('forget', 'k')
     life.once.process.send_signal(signal.SIGCONT)
     problem(get.result(), 'not-found')
     problem(life.once.get(path), 'not-found')
-    return life
-
-
-def resource_forgotten(t, *point):
-    """The key is gone by then."""
-    asked(t, point, lambda life: life.once.ctl('forget', 'k'))
-
-
-def resource_renamed(t, *point):
-    """The database was put back to where the key has another resource."""
-    life = asked(t, point, lambda life: sql(
-        life, 'UPDATE once_key SET resource = ?', (32 * 'a',)))
-    eq(life.once.get(resource(life, 'k')).status, 201)
 
 
 def large_request(life):

@@ -834,12 +834,10 @@ look_for_orphans(struct life *l)
 		("SELECT count(*) FROM once_request r "
 		 "LEFT JOIN once_key k ON k.id = r.key_id "
 		 "WHERE k.id IS NULL OR k.state IN ('completed', 'expired')"),
-		("SELECT count(*) FROM once_body b "
-		 "LEFT JOIN once_key k ON k.id = b.key_id "
-		 "WHERE k.id IS NULL OR k.state <> 'completed'"),
 		("SELECT count(*) FROM once_piece p "
 		 "LEFT JOIN once_key k ON k.id = p.id / 65536 "
-		 "WHERE p.id > 0 AND (k.id IS NULL OR k.state <> 'completed')"),
+		 "WHERE p.id BETWEEN 0 AND 65536 * 70368744177664 + 65535 "
+		 "AND (k.id IS NULL OR k.state <> 'completed')"),
 		("SELECT count(*) FROM once_piece p WHERE p.id < 0 AND "
 		 "(p.id - 65535) / 65536 NOT IN (SELECT pieces "
 		 "FROM once_request) AND (p.id - 65535) / 65536 NOT IN "
@@ -847,9 +845,10 @@ look_for_orphans(struct life *l)
 		"SELECT count(*) FROM once_stage",
 		("SELECT count(*) FROM once_key WHERE fingerprint_spec NOT IN "
 		 "(SELECT id FROM once_fingerprint_spec)"),
-		("SELECT count(*) FROM once_payload p "
-		 "LEFT JOIN once_effect e ON e.id = p.effect_id "
-		 "WHERE e.id IS NULL OR e.state = 'delivered'"),
+		("SELECT count(*) FROM once_piece p LEFT JOIN once_effect e "
+		 "ON e.id = p.id / 65536 - 70368744177664 "
+		 "WHERE p.id > 65536 * 70368744177664 + 65535 "
+		 "AND (e.id IS NULL OR e.state = 'delivered')"),
 	};
 	sqlite3_stmt *s;
 	sqlite3 *db = NULL;

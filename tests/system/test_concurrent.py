@@ -57,6 +57,26 @@ def test_more_requests_than_workers_are_served_in_turn(t):
     eq(len(t.ledger()), 60)
 
 
+def test_a_key_that_runs_while_its_duplicate_waits_for_a_worker(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh('ledger; gate gate; status 201; echo done'),
+                  server={'workers': '1', 'admin_path': '/once'},
+                  defaults={'concurrent': 'wait'})
+    other = once.begin('other')
+    gate.wait()
+    conns = [once.begin('k') for _ in range(3)]
+    once.wait_gauge('programs_waiting', 3)
+    gate.open()
+    first(other.answer(), 201)
+    gate.wait()
+    gate.open()
+    answers = [conn.answer() for conn in conns]
+    first(answers[0], 201, b'done\n')
+    for answer in answers[1:]:
+        replay(answer, answers[0])
+    eq(len(t.ledger()), 2)
+
+
 def waiting(t, handler='ledger; gate gate; status 201; echo done', workers=16,
             server=None, **defaults):
     gate = t.gate()

@@ -173,7 +173,8 @@ def test_show_of_many_is_refused_with_some(t):
     once.ctl('forget', '--scope', users[3], '--yes')
     once.ctl('forget', '--scope', users[5], '--yes')
     run = tool(t, '-d', once.database, 'show', 'k')
-    eq((run.stderr.count(b'user'), more in run.stderr), (20, False), run)
+    eq(len([user for user in users if user.encode() in run.stderr]), 20, run)
+    assert more not in run.stderr, run
 
 
 def test_show_by_downstream_key(t):
@@ -213,7 +214,7 @@ def test_one_of_a_kind_is_told_without_a_plural(t):
                  'mail\n', '0 keys wait for a next try\n'):
         assert says in doctor, doctor
     once.ctl('resolve', 'lost', '--completed', input=b'Status: 200\n\n1')
-    assert re.search('stored answers +1 byte\n', once.ctl('stats'))
+    assert 'answer_bytes: 1\n' in once.ctl('stats')
     eq(once.ctl('sweep'), '0 keys settled\n')
 
 
@@ -367,13 +368,10 @@ def test_doctor_tells_of_requests_and_bodies_without_a_key(t):
     once.post('k')
     (id_of_k,), = once.sql('SELECT id FROM once_key')
     for id in (77, id_of_k):
-        if base.POSTGRES:
-            once.sql('INSERT INTO once_request VALUES (?, ?, ?)', id, b'', b'')
-        else:
-            once.sql("INSERT INTO once_request VALUES (?, ?, ?, 0, 0)", id,
-                     b'', b'')
+        once.sql('INSERT INTO once_request VALUES (?, ?, ?, 0, 0)', id, b'',
+                 b'')
     once.sql('INSERT INTO once_piece VALUES (77, 1, ?)' if base.POSTGRES else
-             'INSERT INTO once_body VALUES (77, ?)', b'\0')
+             'INSERT INTO once_piece VALUES (77 * 65536 + 1, ?)', b'\0')
     status, found = doctor(t, once)
     eq((status, found['requests'][0], found['bodies'][0]),
        (1, False, False), found)

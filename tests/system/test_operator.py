@@ -276,12 +276,12 @@ def audit(t, text, *args, status=1):
 def test_audit_names_each_route_that_needs_no_key(t):
     found, said = audit(t, CONF % '')
     file = t.path('audit.conf')
-    eq(found, [
-        ('route', '/old', file + ':8', 'ignore', 'key = ignore'),
+    eq(sorted(found), [
         ('route', '/loose', file + ':10', 'optional', 'key = optional'),
-        ('route', '/strict/form', file + ':11', 'optional', 'key = optional'),
         ('route', '/odd', file + ':16', 'required',
-         'POST is not in methods')])
+         'POST is not in methods'),
+        ('route', '/old', file + ':8', 'ignore', 'key = ignore'),
+        ('route', '/strict/form', file + ':11', 'optional', 'key = optional')])
     assert '--docroot' in said and '[defaults]' in said, said
     found, said = audit(t, CONF % 'handler = /bin/true')
     eq((found[0][:2], said), (('defaults', '/'), ''))
@@ -353,7 +353,7 @@ def test_audit_of_a_folder_with_another_path(t):
         eq(said, '')
     found, said = audit(t, text, '--docroot', 'cgi-bin=' + t.path('bin'))
     eq(found, [])
-    assert 'a prefix begins with "/": --docroot /cgi-bin=' in said, said
+    assert 'cgi-bin=' in said and 'No such file' in said, said
     # Several folders; what cannot be read is no clean bill.
     found, said = audit(t, '[defaults]\nkey = required\n', '--docroot',
                         t.path('bin'), '--docroot', t.path('gone'))

@@ -166,8 +166,7 @@ out(b"Status: 201\\r\\n\\r\\n")'''))
     for key, body in cases.items():
         assert t.read('payload.' + key) == body, key
     eq(once.sql('SELECT count(payload) FROM once_effect'), [(0,)])
-    if not base.POSTGRES:
-        eq(once.sql('SELECT count(*) FROM once_payload'), [(0,)])
+    eq(once.sql('SELECT count(*) FROM once_piece'), [(0,)])
 
 
 def test_program_runs_as_its_section_says(t):

@@ -65,6 +65,10 @@ def is_guarded(answer):
                  "form-action 'self'", "base-uri 'none'"):
         assert part in policy, policy
     assert 'unsafe' not in policy and 'script' not in policy, policy
+    nonce = re.search(r"style-src 'nonce-([0-9a-f-]{36})'", policy).group(1)
+    if answer.body:
+        eq(re.findall(rb'<style.*?>', answer.body),
+           [b'<style nonce="%s">' % nonce.encode()])
     eq(answer.get('X-Frame-Options'), 'DENY')
     eq(answer.get('X-Content-Type-Options'), 'nosniff')
     eq(answer.get('Cache-Control'), 'no-store')

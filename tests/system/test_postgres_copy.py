@@ -374,8 +374,8 @@ def changed(t, table, column, value, says):
 
 
 def test_a_byte_of_a_body_that_arrives_changed_undoes_the_copy(t):
-    changed(t, 'once_key', 'body',
-            'CASE WHEN NEW.id = 2 THEN set_byte(NEW.body, 7, 7) '
+    changed(t, 'once_piece', 'body',
+            'CASE WHEN NEW.number = 2 THEN set_byte(NEW.body, 7, 7) '
             'ELSE NEW.body END',
             'key 2 differs in its answer; nothing was kept')
 

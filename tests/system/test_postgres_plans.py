@@ -26,9 +26,9 @@ FILL = (
     " CASE WHEN g %% 100 = 0 THEN 'unknown' ELSE 'completed' END, 200,"
     " g %% 100 <> 0, CASE WHEN g %% 100 <> 0 THEN g + %d END"
     " FROM generate_series(1, %d) g" % (LATE, ROWS),
-    "INSERT INTO once_request(key_id, environment, body)"
-    " SELECT g, 'A=b', 'body' FROM generate_series(1, %d) g" % ROWS,
-    "INSERT INTO once_piece(key_id, piece, body)"
+    "INSERT INTO once_request(key_id, environment, body, body_length, pieces)"
+    " SELECT g, 'A=b', 'body', 4, 0 FROM generate_series(1, %d) g" % ROWS,
+    "INSERT INTO once_piece(number, piece, body)"
     " SELECT g, 1, 'body' FROM generate_series(1, %d) g" % ROWS,
     "INSERT INTO once_refused(key_id, attempt, exit_status, signal, length,"
     " output, errors)"
@@ -48,7 +48,7 @@ FREQUENT = (
     ('kept_room', (digest('x'), b'x', b'/', b's', 11 << 22, 5, 0)),
     ('queue_length', (None, 11, 0)),
     ('record_new', record(1 << 40, 'x')),
-    ('request_new', (7, b'A=b', b'body')),
+    ('request_new', (7, b'A=b', b'body', 4, 0)),
     ('finish', ended(7)),
     ('request_erase', (7,)),
     ('record_read', (7,)),

@@ -25,7 +25,7 @@ def state(once, id=1):
 def accept(once, id, key, caller=11):
     admit(once, key)
     once.run('record_new', *record(id, key, 'pending', caller, queued=True))
-    once.run('request_new', id, b'E=1\0', b'body')
+    once.run('request_new', id, b'E=1\0', b'body', 4, 0)
 
 
 # --- reserving ------------------------------------------------------------
@@ -42,7 +42,7 @@ def test_one_of_two_reservations_wins(t):
     once.do('COMMIT')
     eq(second.answer(), [])
     # Its request is not stored either.
-    second.run('request_new', 3, b'E', b'x')
+    second.run('request_new', 3, b'E', b'x', 1, 0)
     eq(once.value('SELECT id FROM once_key'), '2')
     is_whole(once)
 
@@ -75,7 +75,7 @@ def test_requests_are_counted_once(t):
     eq(room(once, 'b', 5, 105), [['100', '']])
     eq(room(once, 'b', 6, 105), [['100', '100']])
     eq(room(once, 'a', 6, 0), [['0', '0']])
-    once.run('request_new', 1, b'E', b'x')
+    once.run('request_new', 1, b'E', b'x', 1, 0)
     eq(kept(once), 2)
     is_whole(once)
 

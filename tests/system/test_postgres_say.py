@@ -137,9 +137,11 @@ CHECKS = (
      "SELECT concat_ws(' ', encode(scope, 'escape'), encode(path, 'escape'), "
      "encode(key, 'escape'), encode(topic, 'escape'), state, attempts, "
      "next_at, encode(payload, 'escape')) FROM once_effect"),
-    ('JOIN once_payload', 'SELECT length(payload) FROM once_effect'),
-    ('once_payload', 'SELECT length(payload) FROM once_effect'),
-    ('once_body', 'SELECT length(body) FROM once_key'),
+    ('JOIN once_effect', 'SELECT sum(length(p.body)) FROM once_piece p '
+     'JOIN once_effect e ON p.number = 70368744177664 + e.id '
+     'WHERE e.payload IS NULL'),
+    ('JOIN once_key', 'SELECT sum(length(p.body)) FROM once_piece p '
+     'JOIN once_key k ON p.number = k.id WHERE k.body IS NULL'),
     ('', None))
 
 

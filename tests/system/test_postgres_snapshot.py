@@ -49,7 +49,7 @@ def costs(once, n):
                       1 << 30),
         'queue_length': (None, 11, queued),
         'record_new': record(1 << 40, 'new'),
-        'request_new': (n - 1, *REQUEST),
+        'request_new': (n - 1, *REQUEST, len(REQUEST[1]), 0),
         'caller_lock': (11,),
         'find': (digest('k1'), b'k1', b'/payments', b'alice'),
         'record_read': (1 << 40,),

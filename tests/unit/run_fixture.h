@@ -24,6 +24,7 @@ try {
 	struct run *run;
 	struct run_facts facts;
 	bool paused, finished;
+	bool pauses; /* after the first output */
 	unsigned moves;
 	size_t output;
 	char first[32]; /* bytes of the output */
@@ -40,6 +41,8 @@ take(struct try *t)
 			snprintf(
 			    t->first, sizeof(t->first), "%.*s", (int)n, bytes);
 		t->output += n;
+		if ((t->paused = t->pauses))
+			break;
 	}
 }
 

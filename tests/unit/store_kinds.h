@@ -75,17 +75,11 @@ static UNUSED int64_t
 bodies_in_pieces(void)
 {
 	return raw_number(is_postgresql()
-		? "SELECT count(DISTINCT key_id) FROM once_piece"
+		? "SELECT count(DISTINCT number) FROM once_piece"
 		: "SELECT count(DISTINCT id / 65536) FROM once_piece");
 }
 
-/* A body and a request, of a key of that number. */
-static UNUSED void
-plant_body(int64_t id)
-{
-	rawf("INSERT INTO once_body VALUES (%lld, x'00')", (long long)id);
-}
-
+/* A request, of a key of that number. */
 static UNUSED void
 plant_request(int64_t id)
 {
@@ -96,8 +90,10 @@ plant_request(int64_t id)
 static UNUSED void
 plant_piece(int64_t body, int piece)
 {
-	rawf("INSERT INTO once_piece VALUES (65536 * %lld + %d, "
-	     "zeroblob(100))",
+	rawf(is_postgresql()
+		? "INSERT INTO once_piece VALUES (%lld, %d, '\\x00')"
+		: "INSERT INTO once_piece VALUES (65536 * %lld + %d, "
+		  "zeroblob(100))",
 	    (long long)body, piece);
 }
 

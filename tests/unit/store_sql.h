@@ -93,13 +93,11 @@ raw_number(const char *sql)
 enum rows {
 	KEYS,
 	REQUESTS,
-	BODIES, /* of answers, apart from their keys */
 	PIECES, /* of large bodies */
 	ANSWERS,
 	STAGED, /* large bodies that no key has yet */
 	REFUSED,
 	EFFECTS,
-	PAYLOADS, /* apart from their effects; only SQLite has them */
 	OWNERS,
 	META,
 	CLOCK
@@ -113,7 +111,6 @@ static const char *const row_tables[] = {
 	[STAGED] = "once_stage",
 	[REFUSED] = "once_refused",
 	[EFFECTS] = "once_effect",
-	[PAYLOADS] = "once_payload",
 	[OWNERS] = "once_owner",
 	[META] = "once_meta",
 	[CLOCK] = "once_clock",
@@ -122,19 +119,13 @@ static const char *const row_tables[] = {
 static UNUSED int64_t
 count_of(enum rows rows)
 {
-	if (rows == BODIES && !is_postgresql())
-		return count_of(PIECES) +
-		    raw_number("SELECT count(*) FROM once_body");
-	return raw_numberf("SELECT count(*) FROM %s",
-	    row_tables[rows == BODIES ? PIECES : rows]);
+	return raw_numberf("SELECT count(*) FROM %s", row_tables[rows]);
 }
 
 static UNUSED void
 delete_all(enum rows rows)
 {
-	if (rows == BODIES && !is_postgresql())
-		raw("DELETE FROM once_body");
-	rawf("DELETE FROM %s", row_tables[rows == BODIES ? PIECES : rows]);
+	rawf("DELETE FROM %s", row_tables[rows]);
 }
 
 static UNUSED int64_t

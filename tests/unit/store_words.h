@@ -206,17 +206,9 @@ save_effects(void)
 static UNUSED void
 restore_effects(void)
 {
-	if (!is_postgresql())
-		delete_all(PAYLOADS);
+	delete_all(PIECES);
 	delete_all(EFFECTS);
 	raw("INSERT INTO once_effect SELECT * FROM was");
-}
-
-static UNUSED void
-plant_payload(int64_t effect)
-{
-	rawf(
-	    "INSERT INTO once_payload VALUES (%lld, x'00')", (long long)effect);
 }
 
 /* Effects in that state. */
@@ -265,14 +257,10 @@ turn(void)
 static UNUSED void
 check_effects(void)
 {
-	/* PostgreSQL has a constraint for the payloads */
-	const char *payloads =
-	    "+ (SELECT count(*) FROM once_effect e WHERE "
-	    "(state = 'delivered') <> (payload IS NULL AND NOT EXISTS "
-	    "(SELECT 1 FROM once_payload WHERE effect_id = e.id))) * 1000000 "
-	    "+ (SELECT count(*) FROM once_payload p WHERE NOT EXISTS (SELECT 1 "
-	    "FROM once_effect e WHERE e.id = effect_id AND e.payload IS NULL)) "
-	    "* 1000000000";
+	/* The numbers of effects whose payload is in pieces. */
+	const char *apart = is_postgresql()
+	    ? "(SELECT number - 70368744177664 FROM once_piece)"
+	    : "(SELECT id / 65536 - 70368744177664 FROM once_piece)";
 
 	assert_int_equal(
 	    raw_numberf("SELECT (SELECT count(*) FROM once_effect e WHERE "
@@ -280,8 +268,10 @@ check_effects(void)
 			"once_effect f WHERE f.key_id = e.key_id AND "
 			"f.state = 'pending' AND " HAS_TURN ")) + (SELECT "
 			"count(*) FROM once_effect WHERE state <> 'pending' "
-			"AND " HAS_TURN ") * 1000 %s",
-		is_postgresql() ? "" : payloads),
+			"AND " HAS_TURN ") * 1000 + (SELECT count(*) FROM "
+			"once_effect WHERE (state = 'delivered') = (payload IS "
+			"NOT NULL OR id IN %s)) * 1000000",
+		apart),
 	    0);
 }
 

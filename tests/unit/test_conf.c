@@ -755,7 +755,7 @@ static const struct bad route_bad[] = {
 	{ "methods", ",", EMPTY },
 	{ "methods", "POST;PUT | GET|POST", NO_METHOD },
 	{ "methods", "unsafe POST | POST, unsafe", "\"unsafe\" stands alone" },
-	{ "methods", "Unsafe | unsave | all | Any | *", ALL_UNSAFE },
+	{ "methods", "Unsafe | all | Any | *", ALL_UNSAFE },
 	{ "preset", "forms", ONE_OF("none, form, webhook, php-cgi, php-fpm") },
 	{ "preset", "form php",
 	    "\"php\" is not one of none, form, webhook, php-cgi, php-fpm" },
@@ -996,11 +996,9 @@ static const struct {
 	/* options */
 	{ "workers = 1", "f:1: option \"workers\" before any section" },
 	{ "[server]\nworker = 1",
-	    "f:2: unknown option \"worker\" in [server]: did you mean "
-	    "\"workers\"?" },
+	    "f:2: unknown option \"worker\" in [server]" },
 	{ "[server]\nWorkers = 1",
-	    "f:2: unknown option \"Workers\" in [server]: did you mean "
-	    "\"workers\"?" },
+	    "f:2: unknown option \"Workers\" in [server]" },
 	{ "[server]\nsocket unix = 1",
 	    "f:2: unknown option \"socket unix\" in [server]" },
 	{ "[server]\nworkers = 1\nworkers = 1",
@@ -1674,36 +1672,4 @@ TEST(last_reference_frees)
 	conf_unref(conf);
 	assert_string_equal(conf->routes[0].handler.argv.item[2], "c");
 	conf_unref(NULL);
-}
-
-static const struct {
-	const char *a, *b;
-	size_t distance;
-} distances[] = {
-	{ "", "", 0 },
-	{ "workers", "workers", 0 },
-	{ "worker", "workers", 1 },
-	{ "wokrers", "workers", 1 },
-	{ "Workers", "workers", 0 },
-	{ "busy-timeout", "busy_timeout", 0 },
-	{ "timout", "timeout", 1 },
-	{ "time_out", "timeout", 1 },
-	{ "realease", "release", 1 },
-	{ "ab", "ba", 1 },
-	{ "abc", "", 3 },
-	{ "", "abc", 3 },
-	{ "kitten", "sitting", 3 },
-	{ "abcdefghijabcdefghijabcdefghijabcdefghij", "x", 40 },
-	{ "abcdefghijabcdefghijabcdefghijabcdefghijk", "x", SIZE_MAX },
-};
-
-TEST(distance_of_names_both_ways)
-{
-	for (size_t i = 0; i < COUNT(distances); i++) {
-		if (conf_value_distance(distances[i].a, distances[i].b) !=
-			distances[i].distance ||
-		    conf_value_distance(distances[i].b, distances[i].a) !=
-			distances[i].distance)
-			fail_msg("%s %s", distances[i].a, distances[i].b);
-	}
 }

@@ -193,6 +193,26 @@ answers(const char *address)
 	assert_string_equal(t.first, "hello");
 }
 
+/* The whole answer is there, and nobody asks for its end in time. */
+static void
+answers_before_its_timeout(const char *address)
+{
+	struct try t;
+
+	prepare(&t, address, NULL);
+	t.spec.program.timeout = 100;
+	t.pauses = true;
+	begin(&t);
+	serve_for(400);
+	assert_true(t.paused);
+	t.pauses = t.paused = false;
+	moved(&t);
+	assert_true(t.finished);
+	assert_int_equal(t.facts.end, RUN_EXITED);
+	assert_int_equal(t.facts.exit_status, 9);
+	assert_string_equal(t.first, "hello");
+}
+
 static void
 does_not_answer(const char *address)
 {
@@ -223,6 +243,7 @@ TEST(an_application_at_a_port_is_asked)
 	snprintf(
 	    address, sizeof(address), "tcp:localhost:%d", ntohs(at.sin_port));
 	answers(address);
+	answers_before_its_timeout(address);
 	shutdown(listener, SHUT_RDWR);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	close(listener);

@@ -43,15 +43,6 @@ bodies_are_well(void)
 	return doctor_says("bodies") == '+' && doctor_says("requests") == '+';
 }
 
-/* Pieces that an attempt of that key has left. */
-static void
-leave_pieces(const char *key)
-{
-	for (int i = 1; i <= 40; i++)
-		plant_piece(value_of(key, K_ID), i);
-	assert_true(count_of(PIECES) >= 40);
-}
-
 STORE_TEST(others_commit_while_a_large_answer_is_being_stored)
 {
 	struct settler large;
@@ -82,43 +73,6 @@ STORE_TEST(large_answers_at_once_do_not_mix)
 	}
 }
 
-STORE_TEST(a_later_attempt_replaces_what_an_earlier_one_left)
-{
-	static const size_t lengths[] = { 5000, SOME };
-	struct store_lease lease;
-
-	for (size_t i = 0; i < COUNT(lengths); i++) {
-		lease = reserve(i == 0 ? "a" : "b");
-		leave_pieces(i == 0 ? "a" : "b");
-		assert_true(bodies_are_well());
-		answer_with(&lease, lengths[i]);
-		assert_true(answer_is(lease.id, lengths[i]));
-		assert_true(bodies_are_well());
-	}
-}
-
-/* Of one that was lost, and of one that has answered itself, too. */
-STORE_TEST(what_an_attempt_has_left_is_swept)
-{
-	static const char body[5000];
-	struct store_lease lease;
-
-	for (int answers = 0; answers < 2; answers++) {
-		delete_all(KEYS);
-		lease = reserve("k");
-		leave_pieces("k");
-		if (answers)
-			respond(&lease, body, sizeof(body));
-		assert_true(bodies_are_well());
-		lose_owner(NULL);
-		assert_int_equal(sweep(store), 1);
-		assert_int_equal(
-		    state_of("k"), answers ? RECORD_COMPLETED : RECORD_UNKNOWN);
-		assert_int_equal(count_of(PIECES), 0);
-		assert_true(bodies_are_well());
-	}
-}
-
 /* Its token is not the key's any more. */
 STORE_TEST(an_attempt_that_lost_its_lease_leaves_no_piece)
 {
@@ -134,11 +88,9 @@ STORE_TEST(an_attempt_that_lost_its_lease_leaves_no_piece)
 
 STORE_TEST(doctor_finds_pieces_that_no_attempt_needs)
 {
-	struct store_lease lease = reserve("k");
-
-	leave_pieces("k");
+	reserve("k");
 	assert_true(bodies_are_well());
-	settle(&lease, RECORD_UNKNOWN);
+	plant_piece(value_of("k", K_ID), 1);
 	assert_false(bodies_are_well());
 }
 

@@ -35,6 +35,9 @@ reserve_kept(const char *key, size_t length)
 	return reserve_as(&r);
 }
 
+/* Bytes of a request of several pieces, in both stores. */
+#define LARGE 1500000
+
 /* Whether that is the request kept with a key. */
 static bool
 kept_is(int64_t id, size_t length)
@@ -55,7 +58,8 @@ no_request(int64_t id)
 	assert_null(body);
 	assert_int_equal(environment.len, 0);
 	buf_free(&environment);
-	return rc == RC_NOTFOUND && count_of(REQUESTS) == 0;
+	return rc == RC_NOTFOUND && count_of(REQUESTS) == 0 &&
+	    count_of(PIECES) == 0;
 }
 
 /* --- the request -------------------------------------------------------- */
@@ -78,13 +82,13 @@ STORE_TEST(a_request_comes_back_byte_for_byte)
 
 STORE_TEST(the_next_attempt_keeps_its_own_request)
 {
-	struct store_lease lease = reserve_kept("k", 100);
+	struct store_lease lease = reserve_kept("k", LARGE);
 	struct store_reservation r;
 
 	settle(&lease, RECORD_FAILED_RETRYABLE);
-	lease = reserve_kept("k", 70000);
+	lease = reserve_kept("k", LARGE - 1);
 	assert_int_equal(lease.attempt, 2);
-	assert_true(kept_is(lease.id, 70000));
+	assert_true(kept_is(lease.id, LARGE - 1));
 	settle(&lease, RECORD_FAILED_RETRYABLE);
 	/* and none when its route has no reconciler any more */
 	r = reservation("k");
@@ -136,8 +140,8 @@ STORE_TEST(a_request_is_erased_with_the_outcome)
 	struct store_lease lease;
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		lease = reserve_kept(rows[i], 70000);
-		assert_true(kept_is(lease.id, 70000));
+		lease = reserve_kept(rows[i], LARGE);
+		assert_true(kept_is(lease.id, LARGE));
 		if (i < 2) {
 			settle(&lease,
 			    i == 0 ? RECORD_COMPLETED
@@ -147,12 +151,12 @@ STORE_TEST(a_request_is_erased_with_the_outcome)
 			continue;
 		}
 		settle(&lease, RECORD_UNKNOWN);
-		assert_true(kept_is(lease.id, 70000));
+		assert_true(kept_is(lease.id, LARGE));
 		if (i == 4)
 			assert_ok(
 			    resolve(&lease, tried(0), RECORD_DEAD_LETTER, 0));
 		if (i == 4) /* an operator may want to see it */
-			assert_true(kept_is(lease.id, 70000));
+			assert_true(kept_is(lease.id, LARGE));
 		if (i == 2 || i == 4)
 			assert_ok(resolve(&lease, anyhow, RECORD_COMPLETED, 0));
 		if (i == 3)

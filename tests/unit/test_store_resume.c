@@ -220,7 +220,7 @@ STORE_TEST(past_its_retention_a_marked_key_is_gone)
 		assert_int_equal(state_of(r.identity.key), RECORD_EXPIRED);
 		is_gone(r);
 		assert_int_equal(no_answer(first.id), RC_NOTFOUND);
-		assert_int_equal(count_of(BODIES), 0);
+		assert_int_equal(count_of(PIECES), 0);
 		assert_int_equal(expire(STORE_EXPIRE_MAX), 0);
 
 		/* and in the end it is new */

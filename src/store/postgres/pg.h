@@ -36,7 +36,7 @@
 #include "row_member.h"
 
 /* The version of sql/postgres/schema.sql. */
-#define PG_QUERY_VERSION 9
+#define PG_QUERY_VERSION 10
 
 enum pg_query {
 #define X(name, text, reason) PG_QUERY_##name,
@@ -123,10 +123,6 @@ void pg_server_place(const struct pg *pg, char *out, size_t size);
  */
 enum rc pg_set_session(
     struct pg *pg, int64_t patience, int64_t grace, const char *schema);
-
-/* Whether it has sent so much at once that it is to be closed when it is idle:
- * libpq keeps the memory as long as there is a connection. */
-bool pg_is_large(const struct pg *pg);
 
 /*
  * Queues a statement with its parameters: one letter each, in their order.  The

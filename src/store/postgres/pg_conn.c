@@ -281,12 +281,6 @@ pg_set_session(
 	return rc == RC_OK ? pg_clear(pg) : rc;
 }
 
-bool
-pg_is_large(const struct pg *pg)
-{
-	return pg->is_large;
-}
-
 /* --- transactions --------------------------------------------------------- */
 
 void

@@ -53,7 +53,6 @@ struct pg {
 	enum rc rc;    /* of the failure */
 	enum rc group; /* of the first failure in the group that is read */
 	bool quiet;    /* pg_set_quiet() */
-	bool is_large; /* pg_is_large() */
 	enum rc local; /* why the last statements were not even sent */
 	bool committing, warned;
 	bool prepared[PG_QUERY_COUNT];

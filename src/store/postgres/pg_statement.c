@@ -14,7 +14,6 @@
 #include "pg_impl.h"
 
 #define PARAMETERS_MAX 48
-#define LARGE          (1024 * 1024)
 #define BINARY         1 /* a format of the protocol */
 
 struct parameters {
@@ -106,8 +105,6 @@ send_prepared(struct pg *pg, enum pg_query q, enum pg_pending_kind kind,
 	}
 	if (!send_expect(pg, kind, (int)q))
 		return RC_NOMEM;
-	for (int i = 0; i < p->n; i++)
-		pg->is_large |= p->length[i] > LARGE;
 	if (PQsendQueryPrepared(
 		pg->conn, name, p->n, p->value, p->length, p->format, BINARY))
 		return RC_OK;

@@ -145,6 +145,20 @@ batch_sent(struct postgres_copy *c, size_t bytes)
 }
 
 static enum rc
+copy_pieces(
+    struct postgres_copy *c, int64_t number, const void *body, size_t length)
+{
+	enum rc rc = RC_OK;
+	size_t n;
+
+	for (size_t done = 0; done < length && rc == RC_OK; done += n) {
+		n = postgres_piece_send(c->pg, number, body, length, done);
+		rc = batch_sent(c, n);
+	}
+	return rc;
+}
+
+static enum rc
 copy_spec(struct postgres_copy *c, const char *text, int64_t *number)
 {
 	enum rc rc;
@@ -227,26 +241,33 @@ send_row(struct postgres_copy *c, const struct record *r,
 	    !k.keep                ? 0
 		: answer->as_given ? STORE_RESPONSE_LINES
 				   : STORE_RESPONSE_VERSION,
-	    k.reason, k.fields, k.nfields, k.body, k.nbody);
+	    k.reason, k.fields, k.nfields, k.body, k.apart ? 0 : k.nbody);
 	c->n.answer_bytes += (int64_t)k.nbody;
-	return batch_sent(c, k.nbody + k.nfields);
+	rc = batch_sent(c, k.nfields);
+	return rc == RC_OK && k.apart ? copy_pieces(c, r->id, k.body, k.nbody)
+				      : rc;
 }
 
 static enum rc
 send_request(struct postgres_copy *c, const struct postgres_item *it)
 {
 	const struct buf *environment = &it->environment;
+	const int64_t id = it->l.key.id;
 	const void *body;
 	enum rc rc = RC_OK;
+	bool apart;
 	size_t n;
 
 	body = item_bytes(it->request, &n, &rc);
 	if (rc != RC_OK)
 		return rc;
-	pg_send(c->pg, PG_QUERY_COPY_REQUEST, "ibb", it->l.key.id,
-	    environment->data, environment->len, body, n);
+	apart = n > STORE_PIECE;
+	pg_send(c->pg, PG_QUERY_COPY_REQUEST, "ibbii", id, environment->data,
+	    environment->len, body, apart ? 0 : n, (int64_t)n,
+	    apart ? -id : (int64_t)0);
 	c->n.requests++;
-	return batch_sent(c, n + environment->len);
+	rc = batch_sent(c, environment->len);
+	return rc == RC_OK && apart ? copy_pieces(c, -id, body, n) : rc;
 }
 
 static enum rc
@@ -283,14 +304,16 @@ send_effect(struct postgres_copy *c, const struct postgres_item *it)
 	const struct effect *e = &it->effect;
 	const void *payload;
 	enum rc rc = RC_OK;
+	bool apart;
 	size_t n;
 
 	payload = item_bytes(it->payload, &n, &rc);
 	if (rc != RC_OK)
 		return rc;
+	apart = n > STORE_INLINE;
 	pg_send(c->pg, PG_QUERY_COPY_EFFECT,
-	    e->state == EFFECT_DELIVERED ? "iiusssssdzosiin"
-					 : "iiusssssdzosiib",
+	    apart || e->state == EFFECT_DELIVERED ? "iiusssssdzosiin"
+						  : "iiusssssdzosiib",
 	    e->id, e->key_id, e->effect_key, e->scope, e->path, e->key,
 	    e->topic, effect_state_name(e->state), e->attempts,
 	    e->has_turn ? e->next_at : (int64_t)0, e->reference.data,
@@ -300,7 +323,10 @@ send_effect(struct postgres_copy *c, const struct postgres_item *it)
 	c->n.payload_bytes += (int64_t)n;
 	if (e->id > c->last_effect)
 		c->last_effect = e->id;
-	return batch_sent(c, n);
+	rc = batch_sent(c, 0);
+	return rc == RC_OK && apart
+	    ? copy_pieces(c, TX_PAYLOAD_PIECES(e->id), payload, n)
+	    : rc;
 }
 
 /* --- comparing ------------------------------------------------------------ */

@@ -24,7 +24,7 @@
 #include "rc.h"
 #include "scope.h"
 
-/* --- the mark of a host, see postgres_mark.c ------------------------------ */
+/* --- the mark of a host --------------------------------------------------- */
 
 /*
  * The mark of a host: 128 random bits in its lock file (see liveness.h).
@@ -39,14 +39,6 @@
  */
 #define POSTGRES_MARK_LEN 32
 
-/* Where a lock file is. */
-struct postgres_mark {
-	const char *machine; /* 32 digits */
-	const char *boot;    /* the kernel's id of it; "": not known */
-	int64_t inode;
-	uint64_t device;
-};
-
 /*
  * Notes that this process holds its lock in that file, which has a mark.
  * Synced.  RC_IO: errno says why; RC_LOST: there is no mark.  Of some 400
@@ -58,17 +50,7 @@ enum rc postgres_host_holds(const struct liveness *l);
  * is gone if the lock is free, in whatever boot that was. */
 bool postgres_host_held(const struct liveness *l, int64_t owner);
 
-/*
- * Reads the mark of the lock file, hexadecimal digits.  make: makes it if the
- * file has none, or one that was made elsewhere, and syncs the file; else
- * RC_NOTFOUND.  RC_LOST: the file of that name is another one.  RC_IO: errno
- * says why.
- */
-enum rc
-postgres_mark_read(const struct liveness *l, const struct postgres_mark *at,
-    bool make, char mark[POSTGRES_MARK_LEN + 1]);
-
-/* --- the host, see postgres_host.c ---------------------------------------- */
+/* --- the host ------------------------------------------------------------- */
 
 /* 32 hexadecimal digits of machine-id(5), "-", and the mark. */
 #define POSTGRES_HOST_LEN (33 + POSTGRES_MARK_LEN)

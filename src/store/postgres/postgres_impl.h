@@ -160,18 +160,17 @@ void postgres_explain(const struct store *s, char *err, size_t errsize);
 enum rc postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
     enum txn_shared *how);
 
-/* Bytes of a body that one statement has, so that none is large; see once_piece
- * in schema.sql. */
-#define POSTGRES_PART (1024 * 1024)
+/* Bytes of a piece of a large body; see once_piece in schema.sql. */
+#define POSTGRES_PIECE (1024 * 1024)
 
-/* Stores the large body of a response in pieces. */
-enum rc
-postgres_body_write(struct pg *pg, int64_t id, const void *body, size_t length);
+/* Sends the piece of that body which begins there; returns its bytes. */
+size_t postgres_piece_send(struct pg *pg, int64_t number, const void *body,
+    size_t length, size_t from);
 
-/* Reads a body of that length in parts, by a statement that gives $3 bytes
- * after the first $2 of the one with the number $1. */
-enum rc postgres_body_read(struct pg *pg, enum pg_query query, int64_t id,
-    size_t length, struct spool *body);
+/* Stores all pieces of a large body, each in a round trip of its own: libpq
+ * keeps what it has not sent. */
+enum rc postgres_body_write(
+    struct pg *pg, int64_t number, const void *body, size_t length);
 
 /* --- identities and specs, see postgres_read.c ---------------------------- */
 

@@ -255,43 +255,30 @@ postgres_lookup(struct store *s, const struct store_identity *identity,
 
 /* --- bodies --------------------------------------------------------------- */
 
-enum rc
-postgres_body_write(struct pg *pg, int64_t id, const void *body, size_t length)
+size_t
+postgres_piece_send(
+    struct pg *pg, int64_t number, const void *body, size_t length, size_t from)
 {
-	size_t done, n;
+	const size_t left = length - from;
+	const size_t n = left < POSTGRES_PIECE ? left : POSTGRES_PIECE;
+
+	pg_send(pg, PG_QUERY_PIECE_NEW, "iib", number,
+	    1 + (int64_t)(from / POSTGRES_PIECE), (const char *)body + from, n);
+	return n;
+}
+
+enum rc
+postgres_body_write(
+    struct pg *pg, int64_t number, const void *body, size_t length)
+{
 	enum rc rc = RC_OK;
 
-	for (done = 0; done < length && rc == RC_OK; done += n) {
-		n = length - done;
-		if (n > POSTGRES_PART)
-			n = POSTGRES_PART;
-		pg_send(pg, PG_QUERY_PIECE_NEW, "iib", id,
-		    1 + (int64_t)(done / POSTGRES_PART),
-		    (const char *)body + done, n);
+	for (size_t done = 0; done < length && rc == RC_OK;) {
+		done += postgres_piece_send(pg, number, body, length, done);
 		rc = pg_update(pg, NULL);
 		FAULT(PIECE_WRITTEN);
 	}
 	return rc;
-}
-
-enum rc
-postgres_body_read(struct pg *pg, enum pg_query query, int64_t id,
-    size_t length, struct spool *body)
-{
-	const void *data;
-	enum rc rc = RC_OK;
-	size_t done, n = 0;
-
-	for (done = 0; done < length && rc == RC_OK; done += n) {
-		pg_send(pg, query, "iii", id, (int64_t)done,
-		    (int64_t)POSTGRES_PART);
-		rc = pg_one(pg, "b", &data, &n);
-		if (rc == RC_OK && (n == 0 || n > length - done))
-			rc = RC_CORRUPT;
-		if (rc == RC_OK)
-			rc = spool_write(body, data, n);
-	}
-	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
 }
 
 /* --- what a client may be told -------------------------------------------- */

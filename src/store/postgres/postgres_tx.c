@@ -160,8 +160,9 @@ tx_postgres_erase(struct tx *tx, int64_t id, enum tx_beside what)
 	case TX_ALL:
 		erase_later(t, id);
 		break;
-	case TX_UNFINISHED: /* it was rolled back */
-	case TX_PAYLOAD:    /* it is in its effect's row */
+	case TX_PAYLOAD:
+		pg_send_quietly(
+		    t->pg, PG_QUERY_DELETE_PIECES, "i", TX_PAYLOAD_PIECES(id));
 		break;
 	}
 	return RC_OK;
@@ -183,32 +184,26 @@ tx_postgres_body(struct tx *tx, struct outcome_change *o, bool drop)
 	    : rc;
 }
 
-/* A row, as catch_up() expects. */
+/* REQUEST_NEW gives a row, as catch_up() expects.  A large body is in no
+ * group. */
 static enum rc
 tx_postgres_request(struct tx *tx, struct store_admit *p, int64_t id)
 {
 	const struct store_reservation *what = p->what;
 	struct postgres_tx *t = of_postgres(tx);
+	const bool apart = what->body_len > STORE_PIECE;
+	enum rc rc;
 
-	pg_send(t->pg, PG_QUERY_REQUEST_NEW, "ibb", id, what->environment,
-	    what->environment_len, what->body, what->body_len);
+	pg_send(t->pg, PG_QUERY_REQUEST_NEW, "ibbii", id, what->environment,
+	    what->environment_len, what->body, apart ? 0 : what->body_len,
+	    (int64_t)what->body_len, apart ? -id : (int64_t)0);
 	t->unread++;
-	return RC_OK;
-}
-
-static enum rc
-tx_postgres_stored(struct tx *tx, enum tx_stored what, int64_t id,
-    int64_t length, struct spool *to)
-{
-	static const enum pg_query parts[] = {
-		[TX_ANSWER_PIECES] = PG_QUERY_ANSWER_PART,
-		[TX_OWN_ANSWER] = PG_QUERY_ANSWER_PART,
-		[TX_REQUEST_BODY] = PG_QUERY_REQUEST_PART,
-		[TX_LARGE_PAYLOAD] = PG_QUERY_EFFECT_PART,
-	};
-
-	return postgres_body_read(
-	    pg_of(tx), parts[what], id, (size_t)length, to);
+	if (!apart)
+		return RC_OK;
+	rc = catch_up(t);
+	return rc == RC_OK
+	    ? postgres_body_write(t->pg, -id, what->body, what->body_len)
+	    : rc;
 }
 
 /* The row of a process that has not moved is locked: then it cannot. */
@@ -224,7 +219,7 @@ tx_postgres_hold_owner(struct tx *tx, int64_t owner, int64_t beat)
 	return rc == RC_NOTFOUND ? RC_LOST : rc;
 }
 
-/* A request goes into its row at once. */
+/* A request is stored in one transaction. */
 static const struct tx_ops ops = {
 	.send = tx_postgres_send,
 	.result = tx_postgres_result,
@@ -237,7 +232,6 @@ static const struct tx_ops ops = {
 	.erase = tx_postgres_erase,
 	.body = tx_postgres_body,
 	.request = tx_postgres_request,
-	.stored = tx_postgres_stored,
 	.hold_owner = tx_postgres_hold_owner,
 };
 

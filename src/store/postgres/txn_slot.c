@@ -63,8 +63,6 @@ txn_slot_take(struct txn_pool *pool, int64_t until, struct txn_slot **out)
 void
 txn_slot_give(struct txn_pool *pool, struct txn_slot *s)
 {
-	if (s->pg != NULL && pg_is_large(s->pg))
-		txn_slot_disconnect(pool, s);
 	lock_take(&pool->lock);
 	s->used = clock_mono();
 	s->taken = false;

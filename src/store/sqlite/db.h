@@ -140,14 +140,6 @@ bool db_glances(const struct db *db);
 /* How many reads of files this thread has made so; for tests. */
 unsigned db_glance_reads(void);
 
-/* Reads a stored blob in place, in a transaction that the caller holds open. */
-struct db_blob;
-enum rc db_blob_open(struct db *db, const char *table, const char *column,
-    int64_t id, struct db_blob **out);
-void db_blob_close(struct db_blob *b);
-size_t db_blob_size(const struct db_blob *b);
-enum rc db_blob_read(struct db_blob *b, void *data, size_t n, size_t offset);
-
 /*
  * Syncs the database file, for checkpoints that other connections made without
  * a sync.  An earlier commit of this connection has synced the log.  Does

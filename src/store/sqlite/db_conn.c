@@ -105,8 +105,9 @@ db_config(struct db *db, int option, int on)
 
 /*
  * Triggers and views of the file run with the rights of the connection that
- * meets them, and every program that may write the file may create some.  (TEMP
- * triggers, as in checks.sql, belong to the connection and still run.)
+ * meets them, and every program that may write the file may create some.  What
+ * is not trusted can call no function with side effects.  (TEMP triggers, as in
+ * checks.sql, belong to the connection and still run.)
  */
 static enum rc
 protect(struct db *db)
@@ -199,7 +200,7 @@ db_close(struct db *db)
 	for (i = 0; i < DB_NTX; i++)
 		sqlite3_finalize(db->tx[i]);
 	code = sqlite3_close(db->handle);
-	assert(code == SQLITE_OK); /* all statements and blobs are closed */
+	assert(code == SQLITE_OK); /* all statements are closed */
 	(void)code;
 	free(db);
 }
@@ -252,13 +253,10 @@ db_exec(struct db *db, const char *sql)
 /*
  * secure_delete is off on purpose.  Where it is compiled in (Debian), deleting
  * a response of 16 MB writes 16 MB of zeros, which wears flash.  A process that
- * can read the file's free pages can read its keys too.  trusted_schema is off:
- * foreign views and triggers in the file cannot call functions with side
- * effects.
+ * can read the file's free pages can read its keys too.
  */
 #define SETTINGS                       \
 	"PRAGMA secure_delete = OFF;"  \
-	"PRAGMA trusted_schema = OFF;" \
 	"PRAGMA temp_store = MEMORY;"  \
 	"PRAGMA cell_size_check = ON;" \
 	"PRAGMA recursive_triggers = ON;"
@@ -410,20 +408,24 @@ run_tx(struct db *db, enum db_tx tx)
 
 /* A transaction may still be open.  After a change of the schema SQLite has to
  * prepare the rollback again, and there may have been no memory for that. */
-enum rc
-db_begin(struct db *db)
+static enum rc
+begin_tx(struct db *db, enum db_tx tx)
 {
 	if (!sqlite3_get_autocommit(db->handle))
 		db_rollback(db);
-	return run_tx(db, DB_BEGIN);
+	return run_tx(db, tx);
+}
+
+enum rc
+db_begin(struct db *db)
+{
+	return begin_tx(db, DB_BEGIN);
 }
 
 enum rc
 db_begin_read(struct db *db)
 {
-	if (!sqlite3_get_autocommit(db->handle))
-		db_rollback(db);
-	return run_tx(db, DB_BEGIN_READ);
+	return begin_tx(db, DB_BEGIN_READ);
 }
 
 enum rc

@@ -22,11 +22,6 @@ struct db_stmt {
 	} known[2];
 };
 
-struct db_blob {
-	struct db *db;
-	sqlite3_blob *blob;
-};
-
 /* clang-format off */
 #define DB_TX(X) \
 	X(DB_BEGIN, "BEGIN IMMEDIATE") \

@@ -121,11 +121,10 @@ tx_sqlite_erase(struct tx *tx, int64_t id, enum tx_beside what)
 		return RC_OK;
 	}
 	if (what == TX_PAYLOAD)
-		return store_body_run(t->db, QUERY_DELETE_PAYLOAD, id);
+		return store_body_run(
+		    t->db, QUERY_DELETE_PIECES, TX_PAYLOAD_PIECES(id));
 	if (what == TX_REQUEST)
 		return store_body_delete_request(t->db, id);
-	if (what == TX_UNFINISHED)
-		return store_body_delete_pieces(t->db, id);
 	return store_body_delete_all(t->db, id);
 }
 
@@ -140,10 +139,8 @@ tx_sqlite_body(struct tx *tx, struct outcome_change *o, bool drop)
 	enum rc rc;
 
 	rows_answer(&o->outcome, &c);
-	if (b->stored > 0 && (drop || !c.apart))
-		return store_body_drop(b, db);
 	if (drop || !c.apart)
-		return drop ? store_body_delete_pieces(db, o->id) : RC_OK;
+		return b->stored > 0 ? store_body_drop(b, db) : RC_OK;
 	rc = store_body_use(b, db);
 	if (rc != RC_OK || b->id == o->id)
 		return rc;
@@ -183,38 +180,10 @@ tx_sqlite_request_part(struct tx *tx, struct store_admit *p)
 	return p->part ? store_body_begin(p->body, of_sqlite(tx)->db) : RC_OK;
 }
 
-static enum rc
-tx_sqlite_stored(struct tx *tx, enum tx_stored what, int64_t id, int64_t length,
-    struct spool *to)
-{
-	struct db *db = of_sqlite(tx)->db;
-	int64_t pieces = 0;
-	enum rc rc = RC_OK;
-
-	switch (what) {
-	case TX_LARGE_PAYLOAD:
-		return store_read_blob(
-		    db, "once_payload", id, (size_t)length, to);
-	case TX_OWN_ANSWER:
-		return store_read_blob(db, "once_body", id, (size_t)length, to);
-	case TX_ANSWER_PIECES:
-		rc = store_body_answer_pieces(db, id, &pieces);
-		break;
-	case TX_REQUEST_BODY:
-		rc = store_body_find_request(db, id, &(int64_t){ 0 }, &pieces);
-		if (rc == RC_OK && pieces == 0)
-			return store_read_blob(
-			    db, "once_request", id, (size_t)length, to);
-		break;
-	}
-	return rc == RC_OK ? store_read_pieces(db, pieces, (size_t)length, to)
-			   : rc;
-}
-
 static const struct tx_ops ops = { tx_sqlite_send, tx_sqlite_result,
 	tx_sqlite_next, tx_sqlite_row, tx_sqlite_members, tx_sqlite_changed,
 	tx_sqlite_must_change, tx_sqlite_spec, tx_sqlite_erase, tx_sqlite_body,
-	tx_sqlite_request, tx_sqlite_request_part, tx_sqlite_stored, NULL };
+	tx_sqlite_request, tx_sqlite_request_part, NULL };
 
 void
 sqlite_tx_begin(struct sqlite_tx *t, struct db *db, int64_t now)

@@ -137,6 +137,63 @@ sqlite_tx(struct store *store, unsigned how, tx_body *body, void *arg)
 				     : tx_read(store, how, body, arg);
 }
 
+/* --- calls of a loop: see store_call.h and committer_submit() ------------- */
+
+enum rc
+sqlite_call_open(struct store *store)
+{
+	return store->glancer == NULL ? store_reader_glancer(store) : RC_OK;
+}
+
+static void
+call_told(struct loop_message *m)
+{
+	struct write *w = (struct write *)(void *)((char *)m -
+	    offsetof(struct write, message));
+	struct store_call *call = w->caller;
+
+	loop_clear(w->loop, &call->late);
+	call->rc = call->result(call, w->rc);
+	store_call_ended(call);
+}
+
+static void
+call_late(struct loop_timer *t)
+{
+	struct store_call *call = (struct store_call *)(void *)((char *)t -
+	    offsetof(struct store_call, late));
+	struct committer *c = call->store->committer;
+	int64_t until;
+	enum rc rc;
+
+	if (committer_late(c, call->write, &until, &rc)) {
+		loop_set(call->store->base.loop, t, until);
+		return;
+	}
+	call->rc = call->result(call, rc);
+	store_call_ended(call);
+}
+
+/* Submits the write of a call: see sqlite_call_admit(). */
+static bool
+call_submit(struct store *store, struct store_call *call, struct write *w)
+{
+	int64_t until;
+	enum rc rc;
+
+	w->message.come = call_told;
+	w->caller = call;
+	call->write = w;
+	call->late = (struct loop_timer){ .due = call_late };
+	rc = committer_submit(store->committer, w, store->base.loop, &until);
+	if (rc == RC_OK) {
+		loop_set(store->base.loop, &call->late, until);
+		return false;
+	}
+	call->rc = call->result(call, rc);
+	return true;
+}
+
 /* --- requests ------------------------------------------------------------- */
 
 struct admit_write {
@@ -280,7 +337,7 @@ sqlite_call_admit(struct store *store, struct store_call *call)
 		return true;
 	admit_write_init(&a->x, &a->a.admit);
 	call->result = admit_result;
-	return sqlite_call_submit(store, call, &a->x.w);
+	return call_submit(store, call, &a->x.w);
 }
 
 /* --- outcomes ------------------------------------------------------------- */
@@ -391,8 +448,7 @@ sqlite_call_outcome(
     struct store *store, struct store_call *call, struct outcome_change *change)
 {
 	call->result = outcome_result;
-	return sqlite_call_submit(
-	    store, call, &outcome_write_begin(store, change)->w);
+	return call_submit(store, call, &outcome_write_begin(store, change)->w);
 }
 
 /* --- the kind of store ---------------------------------------------------- */

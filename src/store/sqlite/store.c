@@ -197,7 +197,7 @@ start_guard(struct store *store)
 /* A sentence about a failure of store_start(); table is NULL unless its only
  * row is the reason. */
 static void
-store_say_why(
+explain_start(
     char *err, size_t errsize, const char *file, const char *table, enum rc rc)
 {
 	if (rc == RC_WENT_BACK)
@@ -300,7 +300,7 @@ sqlite_open(struct store **out, const struct store_options *o, char *err,
 	if (rc == RC_OK) {
 		rc = store_start(store, o, &table);
 		if (rc != RC_OK)
-			store_say_why(err, errsize, o->database, table, rc);
+			explain_start(err, errsize, o->database, table, rc);
 	}
 	if (rc != RC_OK) {
 		sqlite_close(store);

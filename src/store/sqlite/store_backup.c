@@ -270,20 +270,11 @@ publish(struct backup *b)
 /* --- the copy ----------------------------------------------------------- */
 
 /* The length of the log's file (bytes), which is never less than what is in
- * use.  stat(2) opens nothing, and so drops no lock. */
+ * use. */
 static uint64_t
 log_bytes(const struct backup *b)
 {
-	struct stat st;
-	char *name;
-	uint64_t bytes = 0;
-
-	if (asprintf(&name, "%s-wal", b->store->file) == -1)
-		return 0;
-	if (stat(name, &st) == 0)
-		bytes = (uint64_t)st.st_size;
-	free(name);
-	return bytes;
+	return (uint64_t)store_files_size(b->store->file, "-wal");
 }
 
 /* Looks at what may end the copy early. */

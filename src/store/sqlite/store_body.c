@@ -40,35 +40,26 @@ store_body_run(struct db *db, enum query query, int64_t id)
 	return db_step_done(s);
 }
 
-enum rc
-store_body_delete_pieces(struct db *db, int64_t id)
+static enum rc
+delete_pieces(struct db *db, int64_t number)
 {
-	return store_body_run(db, QUERY_DELETE_PIECES, id);
-}
-
-enum rc
-store_body_answer_pieces(struct db *db, int64_t id, int64_t *pieces)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_ANSWER_PIECES);
-	enum rc rc;
-
-	db_bindf(s, "i", id);
-	rc = db_onef(s, "i", pieces);
-	if (rc != RC_NOTFOUND)
-		return rc;
-	*pieces = id;
-	return RC_OK;
+	return store_body_run(db, QUERY_DELETE_PIECES, number);
 }
 
 static enum rc
 delete_answer(struct db *db, int64_t id)
 {
+	struct db_stmt *s = db_stmt(db, QUERY_ANSWER_PIECES);
 	int64_t pieces;
-	enum rc rc = store_body_answer_pieces(db, id, &pieces);
+	enum rc rc;
 
-	if (rc == RC_OK && pieces != id)
+	db_bindf(s, "i", id);
+	rc = db_onef(s, "i", &pieces);
+	if (rc == RC_NOTFOUND)
+		return delete_pieces(db, id);
+	if (rc == RC_OK)
 		rc = store_body_run(db, QUERY_DELETE_ANSWER, id);
-	return rc == RC_OK ? store_body_delete_pieces(db, pieces) : rc;
+	return rc == RC_OK ? delete_pieces(db, pieces) : rc;
 }
 
 enum rc
@@ -80,27 +71,19 @@ store_body_count(struct db *db, int64_t bytes)
 /* --- requests ------------------------------------------------------------- */
 
 enum rc
-store_body_find_request(
-    struct db *db, int64_t id, int64_t *bytes, int64_t *pieces)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_REQUEST_BYTES);
-
-	db_bindf(s, "i", id);
-	return db_onef(s, "ii", bytes, pieces);
-}
-
-enum rc
 store_body_delete_request(struct db *db, int64_t id)
 {
+	struct db_stmt *s = db_stmt(db, QUERY_REQUEST_SIZE);
 	int64_t bytes, pieces;
 	enum rc rc;
 
-	rc = store_body_find_request(db, id, &bytes, &pieces);
+	db_bindf(s, "i", id);
+	rc = db_onef(s, "ii", &bytes, &pieces);
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_OK : rc;
 	rc = store_body_run(db, QUERY_DELETE_REQUEST, id);
 	if (rc == RC_OK && pieces != 0)
-		rc = store_body_delete_pieces(db, pieces);
+		rc = delete_pieces(db, pieces);
 	return rc == RC_OK ? store_body_count(db, -bytes) : rc;
 }
 
@@ -112,7 +95,6 @@ store_body_delete_all(struct db *db, int64_t id)
 	enum rc rc;
 
 	if ((rc = store_body_run(db, QUERY_DELETE_DELIVERED, id)) != RC_OK ||
-	    (rc = store_body_run(db, QUERY_DELETE_BODY, id)) != RC_OK ||
 	    (rc = store_body_run(db, QUERY_DELETE_REFUSED, id)) != RC_OK ||
 	    (rc = delete_answer(db, id)) != RC_OK)
 		return rc;
@@ -224,7 +206,7 @@ store_body_use(const struct store_body *b, struct db *db)
 	enum rc rc = store_body_room(db, b->length - at);
 
 	if (rc == RC_OK && at == 0)
-		rc = store_body_delete_pieces(db, b->id);
+		rc = delete_pieces(db, b->id);
 	for (; rc == RC_OK && at < b->length; at += STORE_PIECE)
 		rc = body_write_piece(b, db, at);
 	if (rc == RC_OK)
@@ -239,7 +221,7 @@ store_body_use(const struct store_body *b, struct db *db)
 static enum rc
 body_drop(struct db *db, int64_t id, int64_t bytes)
 {
-	enum rc rc = store_body_delete_pieces(db, id);
+	enum rc rc = delete_pieces(db, id);
 
 	if (rc == RC_OK)
 		rc = store_body_run(db, QUERY_STAGE_DELETE, id);
@@ -295,13 +277,15 @@ static enum rc
 body_next(struct store *store, struct store_body *b)
 {
 	struct store_reader *reader;
+	struct db_stmt *s;
 	enum rc rc;
 
-	rc = store_reader_query(store, QUERY_STAGE_OWNER, &reader);
+	rc = store_reader_take(store, &reader);
 	if (rc != RC_OK)
 		return rc;
-	db_bindf(reader->s, "ii", b->owner, b->id);
-	rc = db_onef(reader->s, "ii", &b->owner, &b->id);
+	s = db_stmt(reader->db, QUERY_STAGE_OWNER);
+	db_bindf(s, "ii", b->owner, b->id);
+	rc = db_onef(s, "ii", &b->owner, &b->id);
 	store_reader_give(store, reader);
 	return rc;
 }
@@ -314,7 +298,7 @@ store_body_recover(struct store *store)
 
 	/* A damaged row is passed by, and may be in the index alone. */
 	while ((rc = body_next(store, &b)) == RC_OK) {
-		if (store_is_dead(store, b.owner))
+		if (sqlite_owner_may_be_gone(store, b.owner))
 			rc = committer_do(store->committer, &b.w);
 		if (rc == RC_CORRUPT)
 			rows_bad(store->base.file, "once_stage", b.id);

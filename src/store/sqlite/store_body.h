@@ -3,7 +3,7 @@
  * and its request.
  *
  * The body of a response is in the row of its key up to STORE_INLINE bytes.
- * Larger ones are in once_piece, or in once_body (see schema.sql).
+ * Larger ones are in once_piece (see schema.sql).
  */
 #ifndef STORE_BODY_H
 #define STORE_BODY_H
@@ -24,14 +24,7 @@ enum rc store_body_room(struct db *db, size_t body);
 /* Deletes what is stored with a key: the bodies, the request, the answer that
  * was not accepted and the delivered effects; or one of these. */
 enum rc store_body_delete_all(struct db *db, int64_t id);
-enum rc store_body_delete_pieces(struct db *db, int64_t id);
-/* Bytes and pieces of the request of a key; RC_NOTFOUND: none. */
-enum rc store_body_find_request(
-    struct db *db, int64_t id, int64_t *bytes, int64_t *pieces);
 enum rc store_body_delete_request(struct db *db, int64_t id);
-
-/* The number of the pieces of a key's answer. */
-enum rc store_body_answer_pieces(struct db *db, int64_t id, int64_t *pieces);
 
 /* Adds to the bytes of all requests. */
 enum rc store_body_count(struct db *db, int64_t bytes);

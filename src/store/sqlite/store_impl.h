@@ -24,8 +24,7 @@ void sqlite_close(struct store *store);
 
 struct store_reader {
 	struct db *db;
-	struct db_stmt *s; /* of store_reader_query() */
-	bool begun;        /* by store_reader_begin() */
+	bool begun; /* by store_reader_begin() */
 	struct store_reader *next;
 };
 
@@ -56,9 +55,6 @@ struct store {
  * gives the connection back, so that the write-ahead log does not grow.
  */
 enum rc store_reader_take(struct store *store, struct store_reader **out);
-/* The same, with a statement in reader->s; give resets it. */
-enum rc store_reader_query(
-    struct store *store, enum query query, struct store_reader **out);
 /* The same in a transaction, so that all reads are of one state of the
  * database; give ends it. */
 enum rc store_reader_begin(struct store *store, struct store_reader **out);
@@ -77,13 +73,8 @@ enum rc store_reader_glance(struct store *store, struct store_reader **out);
 enum rc store_reader_after(
     struct store *store, struct store_reader *reader, enum rc rc);
 
-/* Copies the body of that row, of length bytes, into a spool. */
-enum rc store_read_blob(struct db *db, const char *table, int64_t id,
-    size_t length, struct spool *body);
-
-/* The same for the pieces of that number. */
-enum rc
-store_read_pieces(struct db *db, int64_t id, size_t length, struct spool *body);
+/* Whether others may have committed what is not synced. */
+enum rc store_read_unsynced(struct db *db, bool *unsynced);
 
 /* This process's lock; the first call takes it. */
 enum rc sqlite_liveness(struct store *store, struct liveness **out);
@@ -98,16 +89,6 @@ enum rc store_clock_note(struct store *store, int64_t grain);
 /* At the start of a daemon: marks the database as one whose commits need not
  * be synced; or takes the mark away, if no other process uses it. */
 enum rc store_clock_mix(struct store *store);
-
-/* Writes down the time in any case, to see whether a new key could be. */
-enum rc store_clock_touch(struct store *store);
-
-/* Submits the write of a call: see sqlite_call_admit(). */
-bool sqlite_call_submit(
-    struct store *store, struct store_call *call, struct write *w);
-
-/* Whether an owner is dead; false if that cannot be determined. */
-bool store_is_dead(struct store *store, int64_t owner);
 
 /* Enters keys that are no longer recent in the indexes, in the open
  * transaction, if they are many; so does the new key after more - 1 others. */

@@ -68,7 +68,7 @@ sqlite_lost_owners(struct store *store, int64_t after, struct store_gone *gone,
 }
 
 bool
-store_is_dead(struct store *store, int64_t owner)
+sqlite_owner_may_be_gone(struct store *store, int64_t owner)
 {
 	struct liveness *liveness;
 
@@ -80,13 +80,7 @@ bool
 sqlite_owner_gone(struct store *store, int64_t owner, struct store_gone *gone)
 {
 	*gone = (struct store_gone){ .id = owner };
-	return store_is_dead(store, owner);
-}
-
-bool
-sqlite_owner_may_be_gone(struct store *store, int64_t owner)
-{
-	return store_is_dead(store, owner);
+	return sqlite_owner_may_be_gone(store, owner);
 }
 
 enum rc

@@ -124,17 +124,6 @@ store_reader_glance(struct store *store, struct store_reader **out)
 }
 
 enum rc
-store_reader_query(
-    struct store *store, enum query query, struct store_reader **out)
-{
-	enum rc rc = store_reader_take(store, out);
-
-	if (rc == RC_OK)
-		(*out)->s = db_stmt((*out)->db, query);
-	return rc;
-}
-
-enum rc
 store_reader_begin(struct store *store, struct store_reader **out)
 {
 	enum rc rc = store_reader_take(store, out);
@@ -152,10 +141,7 @@ store_reader_give(struct store *store, struct store_reader *r)
 {
 	if (r->begun)
 		db_rollback(r->db);
-	else if (r->s != NULL)
-		db_reset(r->s);
 	r->begun = false;
-	r->s = NULL;
 	if (r == store->glancer) {
 		db_glance_end(r->db);
 		return;
@@ -195,67 +181,6 @@ store_reader_after(struct store *store, struct store_reader *reader, enum rc rc)
 	return rc;
 }
 
-/* --- bodies --------------------------------------------------------------- */
-
-/* Reads all of one row, at most *left bytes, and subtracts its bytes from
- * *left. */
-static enum rc
-read_part(struct db *db, const char *table, int64_t id, size_t *left,
-    struct spool *body)
-{
-	struct db_blob *blob;
-	char buffer[16384];
-	size_t size, done, n;
-	enum rc rc;
-
-	rc = db_blob_open(db, table, "body", id, &blob);
-	if (rc != RC_OK)
-		return rc;
-	size = db_blob_size(blob);
-	if (size > *left)
-		rc = RC_CORRUPT;
-	for (done = 0; done < size && rc == RC_OK; done += n) {
-		n = size - done < sizeof(buffer) ? size - done : sizeof(buffer);
-		rc = db_blob_read(blob, buffer, n, done);
-		if (rc == RC_OK)
-			rc = spool_write(body, buffer, n);
-	}
-	db_blob_close(blob);
-	if (rc == RC_OK)
-		*left -= size;
-	return rc;
-}
-
-enum rc
-store_read_blob(struct db *db, const char *table, int64_t id, size_t length,
-    struct spool *body)
-{
-	enum rc rc = read_part(db, table, id, &length, body);
-
-	return rc == RC_OK && length != 0 ? RC_CORRUPT : rc;
-}
-
-enum rc
-store_read_pieces(struct db *db, int64_t id, size_t length, struct spool *body)
-{
-	struct db_stmt *s = db_stmt(db, QUERY_PIECES);
-	int64_t piece;
-	enum rc rc;
-
-	db_bindf(s, "i", id);
-	while ((rc = db_step_row(s)) == RC_OK) {
-		rc = db_rowf(s, "i", &piece);
-		if (rc == RC_OK)
-			rc = read_part(db, "once_piece", piece, &length, body);
-		if (rc != RC_OK)
-			break;
-	}
-	db_reset(s);
-	if (rc == RC_NOTFOUND)
-		rc = length == 0 ? RC_OK : RC_CORRUPT;
-	return rc;
-}
-
 /* --- lookups -------------------------------------------------------------- */
 
 /*
@@ -283,6 +208,14 @@ find(struct db *db, const struct store_identity *identity, int64_t number,
 	return rc;
 }
 
+enum rc
+store_read_unsynced(struct db *db, bool *unsynced)
+{
+	enum rc rc = db_onef(db_stmt(db, QUERY_META_UNSYNCED), "?", unsynced);
+
+	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+}
+
 /* As store_make_durable() sees it.  A process that commits without a sync sets
  * the mark before. */
 static bool
@@ -291,10 +224,22 @@ is_durable(const struct store *store, struct db *db, const struct record *r)
 	bool unsynced;
 
 	return !store->full ||
-	    (!r->unconfirmed &&
-		db_onef(db_stmt(db, QUERY_META_UNSYNCED), "?", &unsynced) ==
-		    RC_OK &&
+	    (!r->unconfirmed && store_read_unsynced(db, &unsynced) == RC_OK &&
 		!unsynced);
+}
+
+bool
+sqlite_is_durable(struct store *store, const struct record *record)
+{
+	struct store_reader *reader;
+	bool durable;
+
+	if (!store->full || record->unconfirmed ||
+	    store_reader_glance(store, &reader) != RC_OK)
+		return !store->full;
+	durable = is_durable(store, reader->db, record);
+	store_reader_give(store, reader);
+	return durable;
 }
 
 /* With that reader, which is given back. */

@@ -304,11 +304,15 @@ class Once:
 
     def effects(self):
         """(topic, payload) of each effect, in order."""
-        if self.postgres:
-            return [(topic.decode(), payload) for topic, payload in self.sql(
-                'SELECT topic, payload FROM once_effect ORDER BY id')]
-        return self.sql('SELECT topic, coalesce(payload, (SELECT body FROM '
-                        'once_payload WHERE effect_id = id)) FROM once_effect')
+        pieces = ('number = ? ORDER BY piece' if self.postgres else
+                  'id / 65536 = ? ORDER BY id')
+        return [(topic.decode() if self.postgres else topic,
+                 payload if payload is not None else
+                 b''.join(piece for piece, in self.sql(
+                     'SELECT body FROM once_piece WHERE ' + pieces,
+                     (1 << 46) + id)))
+                for id, topic, payload in self.sql(
+                    'SELECT id, topic, payload FROM once_effect ORDER BY id')]
 
     def ctl(self, *args, status=0, input=None, database=True):
         """Runs oncectl; its stdout as text."""

@@ -197,7 +197,7 @@ def reserve(once, key='k', id=None, request=None, **kw):
     id = id or int(admit(once, key)['next'])
     once.run('record_new', *record(id, key, **kw))
     if request is not None:
-        once.run('request_new', id, *request)
+        once.run('request_new', id, *request, len(request[1]), 0)
     return {'id': str(id)}
 
 

@@ -81,11 +81,11 @@ oncectl_input_free(struct oncectl_input *in)
 	in->spool = NULL;
 }
 
-/* --- what a handler says -------------------------------------------------- */
+/* --- what a handler writes ----------------------------------------------- */
 
 enum verb { CHECKPOINT, EMIT, RESPOND };
 
-struct said {
+struct handler_input {
 	const char *token;
 	/* the effects, and the payloads that they point into */
 	struct handler_api_effect effect[ONCECTL_EMITS];
@@ -97,7 +97,7 @@ struct said {
 };
 
 static void
-said_free(struct said *s)
+handler_input_free(struct handler_input *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		oncectl_input_free(&s->payload[i]);
@@ -107,7 +107,7 @@ said_free(struct said *s)
 
 /* Reads one more payload; file NULL: standard input. */
 static bool
-add_effect(struct said *s, const char *topic, const char *file)
+add_effect(struct handler_input *s, const char *topic, const char *file)
 {
 	struct oncectl_input *in = &s->payload[s->n];
 	struct handler_api_effect *effect = &s->effect[s->n];
@@ -131,7 +131,7 @@ add_effect(struct said *s, const char *topic, const char *file)
 /* Reads a response from standard input, without the fields that the web server
  * makes.  False: it cannot be a response of the handler's own. */
 static bool
-said_response(struct said *s)
+add_response(struct handler_input *s)
 {
 	static const char *const made[] = { "Content-Length" };
 	char why[RESOLVE_WHY];
@@ -151,9 +151,10 @@ said_response(struct said *s)
 	return true;
 }
 
-/* Opens the database and says it; returns the exit status. */
+/* Opens the database and writes it; returns the exit status. */
 static int
-say_to(const struct oncectl *ctl, const struct said *s, enum verb verb)
+write_to(
+    const struct oncectl *ctl, const struct handler_input *s, enum verb verb)
 {
 	const struct response *r = &s->response;
 	const struct handler_api_write w = {
@@ -179,9 +180,9 @@ say_to(const struct oncectl *ctl, const struct said *s, enum verb verb)
 }
 
 static int
-say(struct oncectl *ctl, enum verb verb)
+handler_write(struct oncectl *ctl, enum verb verb)
 {
-	struct said s = { .token = getenv("ONCE_TOKEN") };
+	struct handler_input s = { .token = getenv("ONCE_TOKEN") };
 	int status = ONCECTL_REFUSED;
 	bool good = true;
 
@@ -199,27 +200,27 @@ say(struct oncectl *ctl, enum verb verb)
 	for (size_t i = 0; i < ctl->nemits && good; i++)
 		good = add_effect(&s, ctl->emits[i].topic, ctl->emits[i].file);
 	if (good && verb == RESPOND)
-		good = said_response(&s);
+		good = add_response(&s);
 	if (good)
-		status = say_to(ctl, &s, verb);
-	said_free(&s);
+		status = write_to(ctl, &s, verb);
+	handler_input_free(&s);
 	return status;
 }
 
 int
 oncectl_checkpoint(struct oncectl *ctl)
 {
-	return say(ctl, CHECKPOINT);
+	return handler_write(ctl, CHECKPOINT);
 }
 
 int
 oncectl_emit(struct oncectl *ctl)
 {
-	return say(ctl, EMIT);
+	return handler_write(ctl, EMIT);
 }
 
 int
 oncectl_respond(struct oncectl *ctl)
 {
-	return say(ctl, RESPOND);
+	return handler_write(ctl, RESPOND);
 }
