@@ -1,14 +1,16 @@
 /*
  * Helpers.
+ *
+ * The queues are the loop's own.  A thread gets a task by a semaphore of its
+ * own, and comes back to the loop with the message that its task is done.
  */
 #include "config.h"
 
 #include <assert.h>
-#include <stddef.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lock.h"
 #include "log.h"
 #include "thread.h"
 
@@ -22,30 +24,24 @@ struct queue {
 	struct helpers_task *first, **end;
 };
 
+struct helpers_thread {
+	struct helpers *helpers;
+	struct helpers_thread *next; /* that is free */
+	struct helpers_task *task;   /* NULL: it is to end */
+	sem_t given;                 /* .task is there */
+	pthread_t thread;
+};
+
 struct helpers {
 	struct loop *loop;
 	const char *name;
 	unsigned most, n;
-	unsigned tasks; /* the loop's */
-	struct lock lock;
-	pthread_cond_t asked;
 	struct queue first, others;
-	unsigned free; /* threads that wait */
-	bool closing;
-	pthread_t thread[];
+	struct helpers_thread *free; /* the one that worked last is first */
+	struct helpers_thread thread[];
 };
 
-static void
-task_done(struct loop_message *m)
-{
-	struct helpers_task *t = (struct helpers_task *)(void *)((char *)m -
-	    offsetof(struct helpers_task, message));
-
-	t->helpers->tasks--;
-	t->done(t);
-}
-
-/* The next task, or NULL; with the lock. */
+/* The next task, or NULL. */
 static struct helpers_task *
 next_task(struct helpers *h)
 {
@@ -57,78 +53,109 @@ next_task(struct helpers *h)
 	return t;
 }
 
+static void
+give_task(struct helpers_thread *by, struct helpers_task *t)
+{
+	if (t != NULL)
+		t->by = by;
+	by->task = t;
+	sem_post(&by->given);
+}
+
+static void
+set_free(struct helpers_thread *by)
+{
+	by->next = by->helpers->free;
+	by->helpers->free = by;
+}
+
+static void
+task_done(struct loop_message *m)
+{
+	struct helpers_task *t = OWNER(m, struct helpers_task, message);
+	struct helpers_thread *by = t->by;
+	struct helpers_task *next;
+
+	if (by != NULL && (next = next_task(by->helpers)) != NULL)
+		give_task(by, next);
+	else if (by != NULL)
+		set_free(by);
+	t->done(t);
+}
+
 static void *
 helpers_main(void *arg)
 {
-	struct helpers *h = arg;
+	struct helpers_thread *by = arg;
 	struct helpers_task *t;
 
-	lock_take(&h->lock);
 	for (;;) {
-		while ((t = next_task(h)) == NULL && !h->closing) {
-			h->free++;
-			lock_wait(&h->lock, &h->asked, LOCK_FOREVER);
-			h->free--;
-		}
-		if (t == NULL)
-			break;
-		lock_give(&h->lock);
+		while (sem_wait(&by->given) == -1)
+			continue; /* EINTR */
+		if ((t = by->task) == NULL)
+			return NULL;
 		t->work(t);
-		loop_send(h->loop, &t->message);
-		lock_take(&h->lock);
+		loop_send(by->helpers->loop, &t->message);
 	}
-	lock_give(&h->lock);
-	return NULL;
 }
 
-/* Whether a thread is there. */
-static bool
-have_thread(struct helpers *h, bool more)
+/* A thread that is free, or a new one; NULL: there is none. */
+static struct helpers_thread *
+free_thread(struct helpers *h)
 {
+	struct helpers_thread *by = h->free;
 	int error;
 
-	if (!more || h->n == h->most)
-		return h->n > 0;
-	error = thread_start(
-	    &h->thread[h->n], h->name, STACK_SIZE, helpers_main, h);
-	if (error == 0)
+	if (by != NULL) {
+		h->free = by->next;
+		return by;
+	}
+	if (h->n == h->most)
+		return NULL;
+	by = &h->thread[h->n];
+	by->helpers = h;
+	sem_init(&by->given, 0, 0);
+	error =
+	    thread_start(&by->thread, h->name, STACK_SIZE, helpers_main, by);
+	if (error == 0) {
 		h->n++;
-	else
-		log_event(LOG_ERROR, "thread-not-started", NULL,
-		    LOG_S("thread", h->name), LOG_S("why", strerror(error)));
-	return h->n > 0;
+		return by;
+	}
+	sem_destroy(&by->given);
+	log_event(LOG_ERROR, "thread-not-started", NULL,
+	    LOG_S("thread", h->name), LOG_S("why", strerror(error)));
+	return NULL;
 }
 
 void
 helpers_ask(struct helpers *h, struct helpers_task *t)
 {
 	struct queue *q = t->first ? &h->first : &h->others;
-	bool more;
+	struct helpers_thread *by = free_thread(h);
 
-	t->helpers = h;
+	t->by = NULL;
 	t->message.come = task_done;
 	t->next = NULL;
-	h->tasks++;
-	lock_take(&h->lock);
-	more =
-	    h->free == 0 || h->first.first != NULL || h->others.first != NULL;
-	lock_give(&h->lock);
-	if (!have_thread(h, more)) {
+	if (by != NULL)
+		give_task(by, t);
+	else if (h->n > 0) {
+		*q->end = t;
+		q->end = &t->next;
+	} else {
 		t->work(t);
 		loop_send(h->loop, &t->message);
-		return;
 	}
-	lock_take(&h->lock);
-	*q->end = t;
-	q->end = &t->next;
-	lock_give(&h->lock);
-	pthread_cond_signal(&h->asked);
 }
 
-unsigned
-helpers_tasks(const struct helpers *h)
+enum rc
+helpers_start(struct helpers *h)
 {
-	return h->tasks;
+	struct helpers_thread *by = free_thread(h);
+
+	if (by == NULL)
+		return RC_NOMEM;
+	set_free(by);
+	return RC_OK;
 }
 
 enum rc
@@ -145,24 +172,22 @@ helpers_open(
 	h->most = most;
 	h->first.end = &h->first.first;
 	h->others.end = &h->others.first;
-	lock_init(&h->lock, LOCK_HELPERS);
-	lock_cond_init(&h->asked);
 	return RC_OK;
 }
 
 void
 helpers_close(struct helpers *h)
 {
+	unsigned n = 0;
+
 	if (h == NULL)
 		return;
-	assert(h->tasks == 0);
-	lock_take(&h->lock);
-	h->closing = true;
-	lock_give(&h->lock);
-	pthread_cond_broadcast(&h->asked);
-	for (unsigned i = 0; i < h->n; i++)
-		(void)pthread_join(h->thread[i], NULL);
-	pthread_cond_destroy(&h->asked);
-	lock_destroy(&h->lock);
+	for (; h->free != NULL; h->free = h->free->next, n++)
+		give_task(h->free, NULL);
+	assert(n == h->n);
+	for (unsigned i = 0; i < h->n; i++) {
+		(void)pthread_join(h->thread[i].thread, NULL);
+		sem_destroy(&h->thread[i].given);
+	}
 	free(h);
 }

@@ -13,8 +13,8 @@ struct helpers;
 struct helpers_task {
 	void (*work)(struct helpers_task *t); /* in a helper */
 	void (*done)(struct helpers_task *t); /* in the loop, afterwards */
-	bool first;              /* it does not wait for those that are not */
-	struct helpers *helpers; /* the helpers' */
+	bool first;                /* it does not wait for those that are not */
+	struct helpers_thread *by; /* the helpers' */
 	struct helpers_task *next;
 	struct loop_message message;
 };
@@ -23,6 +23,10 @@ struct helpers_task {
 enum rc helpers_open(
     struct helpers **out, struct loop *l, const char *name, unsigned most);
 
+/* Starts the first thread now, so that no task is done in a call.  RC_NOMEM: it
+ * could not be started, which is logged. */
+enum rc helpers_start(struct helpers *h);
+
 /* Ends the threads; all tasks have come back.  NULL is allowed. */
 void helpers_close(struct helpers *h);
 
@@ -30,8 +34,5 @@ void helpers_close(struct helpers *h);
  * loop's thread.  Where no thread can be started, the task is done in the call.
  */
 void helpers_ask(struct helpers *h, struct helpers_task *t);
-
-/* How many tasks have been given and have not come back. */
-unsigned helpers_tasks(const struct helpers *h);
 
 #endif

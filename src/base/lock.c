@@ -10,6 +10,8 @@
 
 #include "lock.h"
 
+struct lock lock_notes = { PTHREAD_MUTEX_INITIALIZER, LOCK_NOTES };
+
 static void
 lock_must(int error)
 {

@@ -15,34 +15,28 @@
 
 /* The order, from the first lock that a thread may take to the last. */
 enum lock_rank {
-	/* the configuration of new items, which thread dispatches, and how many
-	 * items of each kind run (scheduler.c) */
-	LOCK_SCHEDULER,
-	/* the processes that stay, and the runs that wait for one
-	 * (workers_impl.h) */
-	LOCK_PROCESSES,
 	/* free readers, this process's liveness, the last tally, and the
 	 * handlers that share the database (store_impl.h, share.h).  With
 	 * PostgreSQL: the owners that were seen and late outcomes
 	 * (postgres_impl.h), or the slots of connections (txn_impl.h) */
 	LOCK_STORE,
-	/* the queue of writes and their health (committer_impl.h), or the
-	 * generation of work (store_ops.h) */
+	/* the queue of writes and their health (committer_impl.h) */
 	LOCK_COMMITTER,
-	/* the tasks that wait for a helper (helpers.c) */
-	LOCK_HELPERS,
-	/* what limits refused in the last minute (recent.c) */
-	LOCK_REFUSED,
-	/* the repeated requests of each scope (maintenance.c) */
-	LOCK_REPEATS,
-	/* what is to be told to an operator (attention.c) */
-	LOCK_ATTENTION
+	/* lock_notes */
+	LOCK_NOTES
 };
 
 struct lock {
 	pthread_mutex_t mutex;
 	enum lock_rank rank;
 };
+
+/*
+ * Of what any thread notes for operators: what limits refused in the last
+ * minute (recent.c), the repeated requests of each scope (maintenance.c), and
+ * what a program is to be told (attention.c).
+ */
+extern struct lock lock_notes;
 
 void lock_init(struct lock *lock, enum lock_rank rank);
 void lock_destroy(struct lock *lock); /* no thread holds it */

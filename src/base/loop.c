@@ -294,14 +294,16 @@ loop_watch(struct loop *l, struct loop_watch *w, int fd, unsigned events)
 {
 	struct epoll_event e = { .events = events, .data = { .ptr = w } };
 	const int op = w->fd == -1 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+	int error;
 
 	if (w->fd != -1 && w->events == events)
 		return RC_OK;
 	assert(w->fd == -1 || w->fd == fd);
 	if (epoll_ctl(l->epoll, op, fd, &e) == -1) {
+		error = errno;
 		log_event(LOG_ERROR, "descriptor-unwatched", NULL,
-		    LOG_S("why", strerror(errno)));
-		return errno == ENOMEM || errno == ENOSPC ? RC_NOMEM : RC_IO;
+		    LOG_S("why", strerror(error)));
+		return error == ENOMEM || error == ENOSPC ? RC_NOMEM : RC_IO;
 	}
 	w->fd = fd;
 	w->events = events;

@@ -11,10 +11,15 @@
 #define LOOP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 
 #include "rc.h"
+
+/* The struct of that type whose member p points to. */
+#define OWNER(p, type, member) \
+	((type *)(void *)((char *)(p)-offsetof(type, member)))
 
 struct loop;
 

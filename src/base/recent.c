@@ -110,8 +110,8 @@ struct refused {
 	bool again; /* refused after that, within a period */
 };
 
+/* Guarded by lock_notes, but for any. */
 static struct refused table[RECENT_REFUSED_MAX];
-static struct lock lock = { PTHREAD_MUTEX_INITIALIZER, LOCK_REFUSED };
 static atomic_bool any;
 /* Lines of the log in this period: callers that come and go fill no log. */
 static int64_t period;
@@ -186,7 +186,7 @@ recent_refused_note(const char *code, const char *limit, const char *route,
 	else
 		(void)snprintf(
 		    line, sizeof(line), "%.30s %.30s%.190s", code, limit, who);
-	lock_take(&lock);
+	lock_take(&lock_notes);
 	r = refused_find(line);
 	memcpy(r->who, who, sizeof(who));
 	r->again = (r->over || r->again) && now - r->at < PERIOD;
@@ -195,7 +195,7 @@ recent_refused_note(const char *code, const char *limit, const char *route,
 	count = ++r->count;
 	say = may_say(r, now);
 	atomic_store(&any, true);
-	lock_give(&lock);
+	lock_give(&lock_notes);
 	if (say)
 		log_event(LOG_WARN, "refused", NULL, LOG_S("code", code),
 		    LOG_S("limit", limit),
@@ -218,14 +218,14 @@ recent_refused_over(const char *route, const char *caller)
 	bool left = false;
 
 	write_who(route, caller, who);
-	lock_take(&lock);
+	lock_take(&lock_notes);
 	for (struct refused *r = table; r < table + RECENT_REFUSED_MAX; r++) {
 		if (r->who[0] == '\0' || strcmp(r->who, who) == 0)
 			r->over = !r->again;
 		left = left || (r->line[0] != '\0' && !r->over && !r->again);
 	}
 	atomic_store(&any, left);
-	lock_give(&lock);
+	lock_give(&lock_notes);
 }
 
 bool
@@ -233,7 +233,7 @@ recent_refused_line(size_t i, int64_t now, char out[RECENT_LINE])
 {
 	bool found = false;
 
-	lock_take(&lock);
+	lock_take(&lock_notes);
 	for (struct refused *r = table; r < table + RECENT_REFUSED_MAX; r++) {
 		if (r->line[0] == '\0' || r->over || now - r->at > PERIOD ||
 		    i-- > 0)
@@ -242,6 +242,6 @@ recent_refused_line(size_t i, int64_t now, char out[RECENT_LINE])
 		found = true;
 		break;
 	}
-	lock_give(&lock);
+	lock_give(&lock_notes);
 	return found;
 }

@@ -255,8 +255,7 @@ acceptor_run(struct mux *m)
 static void
 acceptor_ready(struct loop_watch *w, unsigned events)
 {
-	struct mux *m =
-	    (struct mux *)(void *)((char *)w - offsetof(struct mux, listener));
+	struct mux *m = OWNER(w, struct mux, listener);
 
 	(void)events;
 	if (!m->refusing)

@@ -129,8 +129,7 @@ conn_close_all(struct conn_list *list)
 static void
 conn_ready(struct loop_watch *w, unsigned events)
 {
-	struct conn *c =
-	    (struct conn *)(void *)((char *)w - offsetof(struct conn, watch));
+	struct conn *c = OWNER(w, struct conn, watch);
 	char waste[4096];
 
 	(void)events;

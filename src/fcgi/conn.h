@@ -152,17 +152,13 @@ struct mux {
 	int64_t until;        /* mono; when closing */
 };
 
-/* --- mux.c, mux_stop.c ---------------------------------------------------- */
+/* --- mux.c ---------------------------------------------------------------- */
 
 /* The timer shall come at that time (mono) or before it. */
 void mux_time(struct mux *m, int64_t at);
 
-/* mux_stop.c shall look again, and the list ready be served. */
+/* mux shall look again, and the list ready be served. */
 void mux_again(struct mux *m);
-
-/* Makes one step towards the end, if mux has to end.  mux may be freed by
- * then. */
-void mux_advance(struct mux *m);
 
 /* --- conn.c --------------------------------------------------------------- */
 

@@ -3,7 +3,8 @@
  */
 #include "config.h"
 
-#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,19 +12,11 @@
 #include "cgienv.h"
 #include "clock.h"
 #include "fault.h"
-#include "handler.h"
 #include "stored_request.h"
 #include "limit.h"
 #include "log.h"
-#include "mended.h"
 #include "metrics.h"
 #include "attempt.h"
-
-/* Pauses (ms) between two looks for processes that a handler left behind.  The
- * attempt waits for their end until its deadline at most. */
-#define ATTEMPT_LOCK_LOOK     5  /* doubled after each */
-#define ATTEMPT_LOCK_LOOK_MAX 80 /* reading all processes takes a while */
-#define ATTEMPT_LOCK_GRACE    200
 
 void
 attempt_init(struct attempt *at)
@@ -107,149 +100,58 @@ attempt_free(struct attempt *at)
 		store_attempt_forget(at->store, &at->held);
 }
 
-int
-attempt_left(struct attempt *at)
-{
-	const int64_t now = clock_mono();
+/* --- what it has printed ------------------------------------------------ */
 
-	/* A process that could not be ended still lives, even if no mark shows
-	 * it. */
-	if (at->facts.run.left || (at->pause == 0 && at->held.fd == -1))
-		return 0;
-	store_attempt_release(&at->held);
-	if (store_attempt_gone(at->store, &at->held)) {
-		at->facts.attempt_lock_gone = true;
-		return 0;
-	}
-	if (!at->left_told)
-		log_event(LOG_INFO, "children-left", at->rq->log,
-		    LOG_I("attempt", at->lease.attempt),
-		    LOG_I("pid", store_attempt_process(at->store, &at->held)));
-	at->left_told = true;
-	if (run_is_draining() && !at->hurries) {
-		at->hurries = true;
-		if (at->until > now + ATTEMPT_LOCK_GRACE)
-			at->until = now + ATTEMPT_LOCK_GRACE;
-	}
-	if (now >= at->until)
-		return 0;
-	at->pause = at->pause == 0              ? ATTEMPT_LOCK_LOOK
-	    : at->pause < ATTEMPT_LOCK_LOOK_MAX ? at->pause * 2
-						: at->pause;
-	return at->pause;
+/* A word for each program: 56 bits of its hash, and a bit for each kind of
+ * mending.  Two programs that share a slot take it from each other, which costs
+ * lines in the log. */
+#define MENDED_SLOTS 256
+#define MENDED_BITS  UINT64_C(0xff)
+
+_Static_assert(CGIHEAD_MENDINGS <= 8, "a mending has no bit in the table");
+
+static _Atomic uint64_t mended_slots[MENDED_SLOTS];
+
+/* FNV-1a. */
+static uint64_t
+mended_hash(const char *s)
+{
+	uint64_t h = UINT64_C(14695981039346656037);
+
+	for (; *s != '\0'; s++)
+		h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
+	return h;
 }
 
-bool
-attempt_has_files(const struct attempt *at)
+/* Adds the bits to the program's word, and returns those that are new. */
+static unsigned
+mended_add(const char *program, unsigned bits)
 {
-	return at->held.fd != -1 || at->held.lock != 0;
+	const uint64_t h = mended_hash(program);
+	_Atomic uint64_t *slot = &mended_slots[h % MENDED_SLOTS];
+	const uint64_t mark = h & ~MENDED_BITS;
+	uint64_t old = atomic_load(slot), known;
+
+	do {
+		known = (old & ~MENDED_BITS) == mark ? old & MENDED_BITS : 0;
+		if ((bits & ~known) == 0)
+			return 0;
+	} while (!atomic_compare_exchange_weak(
+	    slot, &old, mark | known | (bits & MENDED_BITS)));
+	return bits & ~(unsigned)known;
 }
 
-/* Says in the attempt's file which processes act for it. */
-static bool
-name_processes(struct attempt *at)
+static void
+log_mended(const char *program, const struct request *rq, unsigned bits)
 {
-	const struct run *run = at->run;
-	bool named = true;
-
-	if (!run_stays(run)) {
-		store_attempt_started(&at->held, run_pid(run));
-		return true;
-	}
-	/* The processes of an application that oncewrap does not start are
-	 * not known. */
-	if (at->held.lock != 0 && run_pid(run) != -1)
-		named = run_lock(run) != 0 &&
-		    store_attempt_by(at->store, &at->held, run_lock(run)) ==
-			RC_OK;
-	FAULT(ATTEMPT_GIVEN);
-	return named;
-}
-
-void
-attempt_begin(struct attempt *at)
-{
-	const struct conf_program *program = &at->rule->handler;
-
-	assert(at->lease.token[0] != '\0');
-	at->lock_named = at->held.lock != 0;
-	FAULT(HANDLER_START);
-	/* After a timeout, processes need a moment to die of SIGKILL. */
-	at->until = clock_mono() + program->timeout + program->kill_after +
-	    ATTEMPT_LOCK_GRACE;
-}
-
-bool
-attempt_start(struct attempt *at, const struct conf_program *program)
-{
-	const struct cgienv_once once = { .key = at->key,
-		.scope = at->scope,
-		.path = at->rq->path,
-		.attempt = at->lease.attempt,
-		.recovery_point = at->lease.recovery_point,
-		.downstream_key = at->lease.downstream,
-		.token = at->lease.token,
-		.id = at->lease.id,
-		.database = at->rule->share_database ? store_database(at->store)
-						     : NULL };
-	const struct handler_call call = { &once, at->held.fd,
-		store_secret(at->store), &at->errors };
-
-	at->facts.run.end = RUN_NOT_STARTED;
-	if (store_attempt_begin(&at->held, once.token, once.id) == RC_OK)
-		at->run = handler_start(program, at->rq, &call, &at->facts.run);
-	return at->run != NULL;
-}
-
-bool
-attempt_name(struct attempt *at)
-{
-	if (!name_processes(at)) {
-		at->facts.run.end = RUN_NOT_STARTED;
-		return false;
-	}
-	if (at->rule->share_database) {
-		at->sharer.pid = run_pid(at->run);
-		at->sharer.log = at->rq->log;
-		store_share_begin(at->store, &at->sharer);
-		at->shares = true;
-	}
-	return true;
-}
-
-void
-attempt_output(struct attempt *at, const void *bytes, size_t n)
-{
-	FAULT(HANDLER_OUTPUT);
-	if (at->captured == RC_OK && !run_wrote_too_much(at->run))
-		at->captured = spool_write(at->output, bytes, n);
-}
-
-void
-attempt_check_output(struct attempt *at)
-{
-	if (at->captured != RC_OK)
-		run_fail_capture(at->run);
-}
-
-void
-attempt_unshare(struct attempt *at)
-{
-	if (at->shares)
-		store_share_end(at->store, &at->sharer);
-	at->shares = false;
-}
-
-void
-attempt_ran(struct attempt *at)
-{
-	struct run_facts *facts = &at->facts.run;
-
-	run_finish(at->run, facts);
-	at->run = NULL;
-	if (at->captured != RC_OK)
-		facts->end = RUN_CAPTURE_FAILED;
-	attempt_unshare(at);
+	if (bits == 0 || (bits = mended_add(program, bits)) == 0)
+		return;
+	for (int i = 0; i < CGIHEAD_MENDINGS; i++)
+		if ((bits & 1U << i) != 0)
+			log_event(LOG_WARN, "head-mended", rq->log,
+			    LOG_S("program", program),
+			    LOG_S("what",
+				cgihead_mending_text((enum cgihead_mending)i)));
 }
 
 /* Cuts a body that is longer than its Content-Length: a client would read no
@@ -319,7 +221,7 @@ attempt_judge(struct attempt *at)
 {
 	attempt_read(at);
 	if (at->facts.head == CGIHEAD_OK)
-		mended_log(program_of(at), at->rq, at->head.mended);
+		log_mended(program_of(at), at->rq, at->head.mended);
 	at->outcome = outcome_judge(&at->facts, at->rule);
 }
 

@@ -39,8 +39,7 @@ struct refusal {
 	char why[REFUSED_TEXT];
 };
 
-/* Guarded by the lock. */
-static struct lock lock = { PTHREAD_MUTEX_INITIALIZER, LOCK_ATTENTION };
+/* Guarded by lock_notes. */
 static struct store *store; /* to be woken; or NULL */
 static bool on;
 /* What was gathered, and the text of a run that failed. */
@@ -66,7 +65,7 @@ forget(void)
 void
 attention_configure(const struct conf *conf, struct store *wake)
 {
-	lock_take(&lock);
+	lock_take(&lock_notes);
 	on = conf->on_attention.argv.n > 0;
 	if (wake != NULL)
 		store = wake;
@@ -74,7 +73,7 @@ attention_configure(const struct conf *conf, struct store *wake)
 		forget();
 		buf_free(&untold);
 	}
-	lock_give(&lock);
+	lock_give(&lock_notes);
 }
 
 /* There is something to tell; under the lock.  Returns the store to be woken
@@ -129,7 +128,7 @@ attention_key(
 		return;
 	if (key == NULL)
 		key = &none;
-	lock_take(&lock);
+	lock_take(&lock_notes);
 	if (on) {
 		before = lines.len;
 		begin_line(&line, clock_wall(), record_state_name(state));
@@ -145,7 +144,7 @@ attention_key(
 		}
 		wake = attention_gathered();
 	}
-	lock_give(&lock);
+	lock_give(&lock_notes);
 	wake_scheduler(wake);
 }
 
@@ -185,7 +184,7 @@ attention_refused(const struct attention_refusal *refusal)
 	attention_copy(what.route, sizeof(what.route), refusal->route);
 	attention_copy(what.caller, sizeof(what.caller), refusal->caller);
 	attention_copy(what.why, sizeof(what.why), refusal->why);
-	lock_take(&lock);
+	lock_take(&lock_notes);
 	if (on) {
 		if ((r = find_refusal(&what)) != NULL)
 			r->number++;
@@ -193,7 +192,7 @@ attention_refused(const struct attention_refusal *refusal)
 			left_out++;
 		wake = attention_gathered();
 	}
-	lock_give(&lock);
+	lock_give(&lock_notes);
 	wake_scheduler(wake);
 }
 
@@ -233,7 +232,7 @@ attention_take(struct buf *text)
 {
 	size_t before;
 
-	lock_take(&lock);
+	lock_take(&lock_notes);
 	*text = untold;
 	buf_init(&untold, TEXT_MAX);
 	before = text->len;
@@ -244,20 +243,20 @@ attention_take(struct buf *text)
 			buf_truncate(text, before);
 	}
 	told_at = clock_mono();
-	lock_give(&lock);
+	lock_give(&lock_notes);
 }
 
 /* The program failed; the text is empty then. */
 static void
 put_back(struct buf *text)
 {
-	lock_take(&lock);
+	lock_take(&lock_notes);
 	if (on) {
 		buf_free(&untold);
 		untold = *text;
 		buf_init(text, TEXT_MAX);
 	}
-	lock_give(&lock);
+	lock_give(&lock_notes);
 }
 
 static int64_t
@@ -309,13 +308,13 @@ attention_end(const struct conf *conf, int64_t timeout)
 		tell(&program, &text);
 	}
 	buf_free(&text);
-	lock_take(&lock);
+	lock_take(&lock_notes);
 	on = false;
 	store = NULL;
 	told_at = 0;
 	forget();
 	buf_free(&untold);
-	lock_give(&lock);
+	lock_give(&lock_notes);
 }
 
 /* --- the kind of work --------------------------------------------------- */
@@ -340,7 +339,7 @@ due_at(const struct conf *conf)
 {
 	int64_t at = INT64_MAX;
 
-	lock_take(&lock);
+	lock_take(&lock_notes);
 	if (untold.len > 0)
 		at = told_at;
 	else if (since != 0)
@@ -348,7 +347,7 @@ due_at(const struct conf *conf)
 	if (at != INT64_MAX && told_at != 0 &&
 	    at < told_at + conf->attention_interval)
 		at = told_at + conf->attention_interval;
-	lock_give(&lock);
+	lock_give(&lock_notes);
 	return at;
 }
 

@@ -215,7 +215,7 @@ abandon_all(
 
 /* --- repeated requests --------------------------------------------------- */
 
-static struct lock repeats_lock = { PTHREAD_MUTEX_INITIALIZER, LOCK_REPEATS };
+/* Guarded by lock_notes. */
 static struct store_repeat counted[MAINTENANCE_SCOPES];
 static size_t ncounted;
 
@@ -243,13 +243,13 @@ maintenance_repeat(const char *scope, bool misuse)
 {
 	struct store_repeat *r;
 
-	lock_take(&repeats_lock);
+	lock_take(&lock_notes);
 	r = find_repeats(scope);
 	if (r != NULL && misuse)
 		r->misuse++;
 	else if (r != NULL)
 		r->duplicates++;
-	lock_give(&repeats_lock);
+	lock_give(&lock_notes);
 }
 
 /* Takes away what was stored; the scopes that were not counted since go. */
@@ -282,15 +282,15 @@ add_repeats(struct store *store)
 	if ((copy = calloc(MAINTENANCE_SCOPES, sizeof(*copy))) == NULL)
 		return RC_NOMEM;
 	/* Only this function removes, so the texts stay. */
-	lock_take(&repeats_lock);
+	lock_take(&lock_notes);
 	n = ncounted;
 	memcpy(copy, counted, n * sizeof(*copy));
-	lock_give(&repeats_lock);
+	lock_give(&lock_notes);
 	rc = store_repeats(store, copy, n);
 	if (rc == RC_OK) {
-		lock_take(&repeats_lock);
+		lock_take(&lock_notes);
 		subtract_repeats(copy, n);
-		lock_give(&repeats_lock);
+		lock_give(&lock_notes);
 	}
 	free(copy);
 	return rc;

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "store_operator.h"
-#include "work.h"
+#include "scheduler.h"
 
 /* One pass; it may take several slices. */
 struct maintenance_pass {

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "backoff.h"
 #include "clock.h"
@@ -36,22 +37,22 @@
 /* The longest pause (ms) between two tries. */
 #define BACKOFF_MAX INT64_C(3600000)
 
-/* Pause (ms) before the end of a try that could not be recorded is recorded
+/* Pause (s) before the end of a try that could not be recorded is recorded
  * again. */
-#define RECORD_PAUSE 1000
+#define RECORD_PAUSE 1
 
-/* A program's slot.  The dispatcher fills it in; the thread that has run the
- * program frees the effect, and then the slot. */
+/* A program's slot.  The look fills it in; the thread that has run the program
+ * frees the effect, and then the slot. */
 struct slot {
 	struct effect effect; /* the item */
-	char *topic;          /* used by the dispatcher */
+	char *topic;          /* used by looks */
 	atomic_bool taken;
 };
 
 struct outbox {
 	struct store *store;
 	const atomic_bool *stop;
-	/* used by the dispatcher */
+	/* used by looks */
 	size_t first; /* the topic to begin with */
 	struct slot slot[OUTBOX_PROGRAMS];
 };
@@ -351,7 +352,7 @@ outbox_judge(struct delivery *try, bool ran)
 static void
 record(struct outbox *box, struct delivery *try)
 {
-	uint64_t generation = 0;
+	const struct timespec pause = { .tv_sec = RECORD_PAUSE };
 	enum rc rc;
 
 	for (;;) {
@@ -363,8 +364,7 @@ record(struct outbox *box, struct delivery *try)
 		    LOG_S("why", rc_text(rc)));
 		if (rc == RC_LOST || rc == RC_CLOSED || atomic_load(box->stop))
 			return;
-		(void)store_wait_work(
-		    box->store, &generation, clock_mono() + RECORD_PAUSE);
+		nanosleep(&pause, NULL);
 	}
 }
 

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "store.h"
-#include "work.h"
+#include "scheduler.h"
 
 struct reconcile;
 struct reconcile *reconcile_new(struct store *store); /* NULL: no memory */

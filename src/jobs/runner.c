@@ -20,7 +20,7 @@
 #include "log.h"
 #include "route.h"
 #include "uuid.h"
-#include "work.h"
+#include "scheduler.h"
 
 /* A claimed request. */
 struct job {

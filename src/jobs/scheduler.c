@@ -1,44 +1,34 @@
 /*
- * One pool of threads for all kinds of work.
+ * What is due, in the loop; helpers look for it and run it.
  *
- *  1. At most one thread is the dispatcher: it sleeps until work may be due,
- *     and claims one item.  Then it hands that part on, and runs the item.
- *  2. The part is handed to a thread that waits.  If none waits, a thread is
- *     started, but only where more work can be expected and may begin.  So a
- *     daemon without such work has one thread here, which runs maintenance.
- *  3. A program dies with the thread that started it (PR_SET_PDEATHSIG).  So a
- *     thread ends only after scheduler_halt(), and after its item has run.
+ *  1. There is one look at a time.  A helper claims an item of one kind, and
+ *     comes back with it; then a helper runs it, and there is another look.
+ *  2. While items run there are looks only where more work can be expected and
+ *     may begin.  So a daemon without such work has one thread here, which runs
+ *     maintenance.
+ *  3. A program dies with the thread that started it (PR_SET_PDEATHSIG);
+ *     helpers stay to the end.
  *  4. The kinds alternate: each look begins with the next kind.
  *
- * The dispatcher sleeps until the time when something is due, or until there is
- * news: work that the store has got, an item that has ended, a new
- * configuration, or the stop.  Work of other processes makes no news.  Where
- * the configuration has such work, the dispatcher polls the store for as long
- * as the database is being written.  Then it sleeps until it is written again.
+ * A timer is set for the time when something is due.  News end the wait: work
+ * that the store has got, an item that has ended, a new configuration.  Work of
+ * other processes makes no news.  Where the configuration has such work, the
+ * store is polled for as long as the database is being written.  Then the
+ * scheduler waits until it is written again.
  */
 #include "config.h"
 
-#include <assert.h>
-#include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "attention.h"
 #include "clock.h"
+#include "helpers.h"
 #include "limit.h"
-#include "lock.h"
-#include "log.h"
 #include "maintenance.h"
 #include "outbox.h"
 #include "reconcile.h"
-#include "thread.h"
-#include "work.h"
 #include "scheduler.h"
 
 /* Pause (ms) after a look that failed. */
@@ -56,126 +46,68 @@ enum { MAINTENANCE, RUNNER, RECONCILE, OUTBOX, ATTENTION, KINDS };
 struct queue {
 	const struct work_kind *kind;
 	void *self;
-	/* used by the dispatcher */
 	int64_t look_at;  /* mono: the next look, if no news comes before */
 	int64_t rests_to; /* mono: no look before that, whatever comes */
 	bool found;       /* the last look found an item */
 	enum rc failure;  /* of the last look, which is logged when it begins */
-	unsigned running; /* items; under the lock */
+	unsigned running; /* items */
 };
 
 struct scheduler {
 	struct store *store;
+	struct scheduler_owner owner;
+	struct loop *loop;
+	struct helpers *helpers;
+	struct conf *conf;
 	struct queue queue[KINDS];
 	atomic_bool stop;
-	atomic_uint alive; /* threads that have not ended */
-	/* used by the dispatcher */
-	uint64_t generation;
-	unsigned first;     /* the kind to begin with */
-	bool watched;       /* watch has been opened */
-	int watch;          /* of the database, or -1 */
+	unsigned first;        /* the kind to begin with */
+	struct queue *looking; /* a look is under way; NULL: none */
+	bool heard;            /* there was news meanwhile */
+	unsigned running;      /* items of all kinds */
+	struct loop_timer timer;
+	struct loop_watch news;    /* store_news() */
+	bool watched;              /* watch has been opened */
+	int watch;                 /* of the database, or -1 */
+	struct loop_watch written; /* of it, while nothing is polled */
 	int64_t written_at; /* mono: when it was last seen to be written */
-
-	int news; /* an eventfd(2): store_news_to() */
-
-	struct lock lock; /* guards the members below */
-	struct conf *conf;
-	pthread_cond_t vacant;
-	bool taken;    /* a thread is the dispatcher */
-	unsigned idle; /* threads that wait for that part */
-	unsigned threads;
-	pthread_t thread[THREADS];
 };
 
-/* An item that was claimed. */
-struct task {
+/* A look, and the item that it has claimed. */
+struct item {
+	struct helpers_task task;
+	struct scheduler *scheduler;
 	struct queue *queue;
-	struct conf *conf; /* the one with which it was claimed */
-	void *item;
+	struct conf *conf; /* a reference */
+	void *claimed;
+	int64_t look_at;
+	enum rc rc;
 };
+
+static void look_for_work(struct scheduler *s);
 
 /* --- looking for work --------------------------------------------------- */
 
-/* Returns a reference to the current configuration. */
-static struct conf *
-scheduler_conf(struct scheduler *s)
+/* In a helper. */
+static void
+look_in_queue(struct helpers_task *t)
 {
-	struct conf *conf;
-
-	lock_take(&s->lock);
-	conf = conf_ref(s->conf);
-	lock_give(&s->lock);
-	return conf;
-}
-
-static bool
-has_room(struct scheduler *s, struct queue *q, const struct conf *conf)
-{
-	const unsigned limit = q->kind->limit(conf);
-	bool room;
-
-	lock_take(&s->lock);
-	room = q->running < limit;
-	lock_give(&s->lock);
-	return room;
-}
-
-/* Claims the next item of one kind.  If that is lost, perhaps because a reload
- * came meanwhile, looks again by the configuration of that moment. */
-static bool
-scheduler_claim(struct scheduler *s, struct queue *q, struct task *task)
-{
+	struct item *item = OWNER(t, struct item, task);
+	struct queue *q = item->queue;
 	enum rc rc;
 
-	do {
-		conf_unref(task->conf);
-		task->conf = scheduler_conf(s);
-		q->look_at = clock_mono() + task->conf->sweep_interval;
-		rc = q->kind->next(
-		    q->self, task->conf, &task->item, &q->look_at);
-	} while (rc == RC_LOST && !atomic_load(&s->stop));
-	q->found = rc == RC_OK;
-	q->rests_to = clock_mono();
-	if (q->found) {
-		q->failure = RC_OK;
-		q->look_at = q->rests_to;
-		task->queue = q;
-		return true;
-	}
-	q->rests_to += q->kind->rest;
-	if (rc == RC_NOTFOUND || rc == RC_LOST) {
-		q->failure = RC_OK;
-		return false;
-	}
-	if (rc != q->failure)
-		maintenance_failed(s->store, q->kind->name, rc);
+	item->look_at = clock_mono() + item->conf->sweep_interval;
+	/* The stop may have come since the loop asked. */
+	rc = atomic_load(&item->scheduler->stop)
+	    ? RC_LOST
+	    : q->kind->next(
+		  q->self, item->conf, &item->claimed, &item->look_at);
+	item->rc = rc;
+	if (rc == RC_OK || rc == RC_NOTFOUND || rc == RC_LOST)
+		rc = RC_OK;
+	else if (rc != q->failure)
+		maintenance_failed(item->scheduler->store, q->kind->name, rc);
 	q->failure = rc;
-	q->rests_to = clock_mono() + FAILURE_PAUSE;
-	q->look_at = q->rests_to;
-	return false;
-}
-
-/* Claims an item of the kinds that may be due.  False: no item is due; *wake
- * becomes the time of the next scheduler_look (mono). */
-static bool
-scheduler_look(struct scheduler *s, struct task *task, int64_t *wake)
-{
-	struct queue *q;
-	unsigned i;
-
-	*wake = LOCK_FOREVER;
-	for (i = 0; i < KINDS; i++) {
-		q = &s->queue[(s->first + i) % KINDS];
-		if (!has_room(s, q, task->conf))
-			continue;
-		if (clock_mono() >= q->look_at && scheduler_claim(s, q, task)) {
-			s->first = (s->first + i + 1) % KINDS;
-			return true;
-		}
-		if (q->look_at < *wake)
-			*wake = q->look_at;
-	}
-	return false;
 }
 
 /* News may concern each kind. */
@@ -184,20 +116,111 @@ note_news(struct scheduler *s)
 {
 	struct queue *q;
 
+	s->heard = true;
 	for (q = s->queue; q < s->queue + KINDS; q++) {
 		if (q->look_at > q->rests_to)
 			q->look_at = q->rests_to;
 	}
 }
 
+static void
+run(struct helpers_task *t)
+{
+	struct item *item = OWNER(t, struct item, task);
+	struct queue *q = item->queue;
+
+	q->kind->run(q->self, item->conf, item->claimed);
+}
+
+static void
+item_free(struct item *item)
+{
+	conf_unref(item->conf);
+	free(item);
+}
+
+static void
+item_ended(struct helpers_task *t)
+{
+	struct item *item = OWNER(t, struct item, task);
+	struct scheduler *s = item->scheduler;
+
+	item->queue->running--;
+	s->running--;
+	item_free(item);
+	/* The kind may have been at its limit, or a topic of the outbox. */
+	note_news(s);
+	look_for_work(s);
+}
+
+/* Sets the time of the next look of that kind. */
+static void
+set_look(struct scheduler *s, const struct item *item)
+{
+	struct queue *q = item->queue;
+
+	q->rests_to = q->look_at = clock_mono();
+	/* If the item was lost, perhaps because a reload came meanwhile, the
+	 * next look is by the configuration of that moment. */
+	if (item->rc == RC_OK || item->rc == RC_LOST)
+		return;
+	if (item->rc == RC_NOTFOUND) {
+		q->rests_to += q->kind->rest;
+		q->look_at = s->heard ? q->rests_to : item->look_at;
+	} else
+		q->rests_to = q->look_at += FAILURE_PAUSE;
+}
+
+static void
+look_ended(struct helpers_task *t)
+{
+	struct item *item = OWNER(t, struct item, task);
+	struct scheduler *s = item->scheduler;
+
+	s->looking = NULL;
+	item->queue->found = item->rc == RC_OK;
+	set_look(s, item);
+	if (item->rc == RC_OK) {
+		item->queue->running++;
+		s->running++;
+		item->task =
+		    (struct helpers_task){ .work = run, .done = item_ended };
+		helpers_ask(s->helpers, &item->task);
+	} else
+		item_free(item);
+	look_for_work(s);
+}
+
+static void
+begin_look(struct scheduler *s, struct queue *q)
+{
+	struct item *item = calloc(1, sizeof(*item));
+
+	if (item == NULL) {
+		q->rests_to = q->look_at = clock_mono() + FAILURE_PAUSE;
+		loop_set(s->loop, &s->timer, q->look_at);
+		return;
+	}
+	item->task =
+	    (struct helpers_task){ .work = look_in_queue, .done = look_ended };
+	item->scheduler = s;
+	item->queue = q;
+	item->conf = conf_ref(s->conf);
+	s->looking = q;
+	s->heard = false;
+	helpers_ask(s->helpers, &item->task);
+}
+
+/* --- waiting ------------------------------------------------------------ */
+
 /* Whether other processes may make work for this one. */
 static bool
-shares_work(const struct scheduler *s, const struct conf *conf)
+shares_work(const struct scheduler *s)
 {
 	const struct queue *q;
 
 	for (q = s->queue; q < s->queue + KINDS; q++) {
-		if (q->kind != &maintenance_kind && q->kind->expected(conf))
+		if (q->kind != &maintenance_kind && q->kind->expected(s->conf))
 			return true;
 	}
 	return false;
@@ -208,6 +231,7 @@ read_watch(struct scheduler *s)
 {
 	enum rc rc = s->watch != -1 ? store_watch_read(s->watch) : RC_NOTFOUND;
 
+	loop_unwatch(s->loop, &s->written);
 	if (rc == RC_LOST) {
 		close(s->watch);
 		s->watch = -1;
@@ -215,171 +239,100 @@ read_watch(struct scheduler *s)
 		s->written_at = clock_mono();
 }
 
-/* Sleeps until the database is written, until there is news, or until then
- * (mono).  Work of this process is news, because its commit may have been
- * visible only long after it was written: a sync may take longer than
- * POLL_AFTER. */
+/* Waits until then (mono), or for news.  Work of this process is news, because
+ * its commit may have been visible only long after it was written: a sync may
+ * take longer than POLL_AFTER. */
 static void
-sleep_quietly(struct scheduler *s, int64_t until)
-{
-	struct pollfd fds[2] = { { .fd = s->watch, .events = POLLIN },
-		{ .fd = s->news, .events = POLLIN } };
-	uint64_t n;
-
-	(void)poll(fds, 2, clock_left(until));
-	if (read(s->news, &n, sizeof(n)) == -1)
-		assert(errno == EAGAIN);
-}
-
-/* Waits for news, or until then (mono). */
-static void
-scheduler_wait_for_news(struct scheduler *s, bool shares, int64_t until)
+wait_for_news(struct scheduler *s, int64_t until)
 {
 	const int64_t now = clock_mono();
 
-	if (!shares) {
-		if (store_wait_work(s->store, &s->generation, until))
-			note_news(s);
-		return;
-	}
-	if (!s->watched) {
-		s->watched = true;
-		s->watch = store_watch(s->store);
-		s->written_at = now;
-	}
-	if (s->watch != -1 && now >= s->written_at + POLL_AFTER)
-		sleep_quietly(s, until);
-	else {
-		if (until > now + POLL_INTERVAL)
+	if (shares_work(s)) {
+		if (!s->watched) {
+			s->watched = true;
+			s->watch = store_watch(s->store);
+			s->written_at = now;
+		}
+		if ((s->watch == -1 || now < s->written_at + POLL_AFTER ||
+			loop_watch(s->loop, &s->written, s->watch, EPOLLIN) !=
+			    RC_OK) &&
+		    until > now + POLL_INTERVAL)
 			until = now + POLL_INTERVAL;
-		(void)store_wait_work(s->store, &s->generation, until);
 	}
+	loop_set(s->loop, &s->timer, until);
+}
+
+static void
+time_has_come(struct loop_timer *t)
+{
+	struct scheduler *s = OWNER(t, struct scheduler, timer);
+
 	read_watch(s);
+	if (shares_work(s))
+		note_news(s);
+	look_for_work(s);
+}
+
+static void
+was_written(struct loop_watch *w, unsigned events)
+{
+	struct scheduler *s = OWNER(w, struct scheduler, written);
+
+	(void)events;
+	time_has_come(&s->timer);
+}
+
+/* With EPOLLET each write of an eventfd is told once, so nothing is read. */
+static void
+has_news(struct loop_watch *w, unsigned events)
+{
+	struct scheduler *s = OWNER(w, struct scheduler, news);
+
+	(void)events;
 	note_news(s);
+	look_for_work(s);
 }
 
-/* Waits for an item.  False: the scheduler is being stopped. */
+/* Whether more work can be expected that may begin now. */
 static bool
-dispatch(struct scheduler *s, struct task *task)
-{
-	int64_t wake;
-	bool shares;
-
-	while (!atomic_load(&s->stop)) {
-		task->conf = scheduler_conf(s);
-		if (scheduler_look(s, task, &wake))
-			return true;
-		shares = shares_work(s, task->conf);
-		conf_unref(task->conf);
-		scheduler_wait_for_news(s, shares, wake);
-	}
-	return false;
-}
-
-/* --- threads ------------------------------------------------------------ */
-
-static void *thread_main(void *arg);
-
-/* Starts one more thread; under the lock.  Returns 0, or an errno value. */
-static int
-scheduler_start_thread(struct scheduler *s)
-{
-	int error;
-
-	if (s->threads == THREADS)
-		return EAGAIN;
-	atomic_fetch_add(&s->alive, 1);
-	error = thread_start(
-	    &s->thread[s->threads], "scheduler", THREAD_STACK, thread_main, s);
-	if (error == 0)
-		s->threads++;
-	else
-		atomic_fetch_sub(&s->alive, 1);
-	return error;
-}
-
-/* Whether more work can be expected that may begin now; under the lock. */
-static bool
-expects_more(const struct scheduler *s, const struct conf *conf)
+expects_more(const struct scheduler *s)
 {
 	const struct queue *q;
 
 	for (q = s->queue; q < s->queue + KINDS; q++) {
-		if (q->running < q->kind->limit(conf) &&
-		    (q->found || q->kind->expected(conf)))
+		if (q->running < q->kind->limit(s->conf) &&
+		    (q->found || q->kind->expected(s->conf)))
 			return true;
 	}
 	return false;
 }
 
-/* Waits to become the dispatcher.  False: the scheduler is being stopped. */
-static bool
-become_dispatcher(struct scheduler *s)
-{
-	bool taken;
-
-	lock_take(&s->lock);
-	s->idle++;
-	while (s->taken && !atomic_load(&s->stop))
-		lock_wait(&s->lock, &s->vacant, LOCK_FOREVER);
-	s->idle--;
-	taken = !atomic_load(&s->stop);
-	s->taken = s->taken || taken;
-	lock_give(&s->lock);
-	return taken;
-}
-
-/* Before the item is run.  If no thread can be started, this thread dispatches
- * again after it has run the item. */
+/* Begins a look of a kind that may be due.  If none is, waits. */
 static void
-hand_on(struct scheduler *s, const struct task *task)
+look_for_work(struct scheduler *s)
 {
-	int error = 0;
+	const int64_t now = clock_mono();
+	int64_t wake = INT64_MAX;
+	struct queue *q;
 
-	lock_take(&s->lock);
-	task->queue->running++;
-	s->taken = false;
-	if (s->idle > 0)
-		pthread_cond_signal(&s->vacant);
-	else if (!atomic_load(&s->stop) && expects_more(s, task->conf))
-		error = scheduler_start_thread(s);
-	lock_give(&s->lock);
-	if (error != 0)
-		log_event(LOG_ERROR, "thread-not-started", NULL,
-		    LOG_S("why", strerror(error)));
-}
-
-static void
-scheduler_run(struct scheduler *s, struct task *task)
-{
-	struct queue *q = task->queue;
-
-	q->kind->run(q->self, task->conf, task->item);
-	conf_unref(task->conf);
-	lock_take(&s->lock);
-	q->running--;
-	lock_give(&s->lock);
-	/* The kind may have been at its limit, or a topic of the outbox. */
-	store_wake(s->store);
-}
-
-/* The last thread to end sends a signal to the main thread, which waits for
- * signals only. */
-static void *
-thread_main(void *arg)
-{
-	struct scheduler *s = arg;
-	struct task task;
-
-	while (become_dispatcher(s)) {
-		if (!dispatch(s, &task))
-			break;
-		hand_on(s, &task);
-		scheduler_run(s, &task);
+	if (atomic_load(&s->stop) && scheduler_ended(s))
+		s->owner.ended(s->owner.arg);
+	if (atomic_load(&s->stop) || s->looking != NULL ||
+	    (s->running > 0 && !expects_more(s)))
+		return;
+	for (unsigned i = 0; i < KINDS; i++) {
+		q = &s->queue[(s->first + i) % KINDS];
+		if (q->running >= q->kind->limit(s->conf))
+			continue;
+		if (now >= q->look_at) {
+			s->first = (s->first + i + 1) % KINDS;
+			begin_look(s, q);
+			return;
+		}
+		if (q->look_at < wake)
+			wake = q->look_at;
 	}
-	if (atomic_fetch_sub(&s->alive, 1) == 1)
-		(void)kill(getpid(), SIGUSR1);
-	return NULL;
+	wait_for_news(s, wake);
 }
 
 /* --- beginning and end -------------------------------------------------- */
@@ -391,40 +344,56 @@ set_kind(struct queue *q, const struct work_kind *kind, void *self)
 	q->self = self;
 }
 
+static enum rc
+set_kinds(struct scheduler *s)
+{
+	struct queue *q;
+
+	set_kind(&s->queue[MAINTENANCE], &maintenance_kind,
+	    maintenance_new(s->store, &s->stop));
+	set_kind(&s->queue[RUNNER], &runner_kind, s->store);
+	set_kind(
+	    &s->queue[RECONCILE], &reconcile_kind, reconcile_new(s->store));
+	set_kind(
+	    &s->queue[OUTBOX], &outbox_kind, outbox_new(s->store, &s->stop));
+	set_kind(&s->queue[ATTENTION], &attention_kind, s->store);
+	for (q = s->queue; q < s->queue + KINDS && q->self != NULL;)
+		q++;
+	return q == s->queue + KINDS ? RC_OK : RC_NOMEM;
+}
+
 enum rc
-scheduler_start(struct scheduler **out, struct conf *conf, struct store *store)
+scheduler_start(struct scheduler **out, struct conf *conf, struct store *store,
+    const struct scheduler_owner *owner)
 {
 	struct scheduler *s = calloc(1, sizeof(*s));
-	struct queue *q;
-	bool started;
+	enum rc rc;
 
 	*out = NULL;
 	if (s == NULL)
 		return RC_NOMEM;
 	s->conf = conf_ref(conf);
 	s->store = store;
+	s->owner = *owner;
+	s->loop = owner->loop;
 	s->watch = -1;
-	s->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	store_news_to(store, s->news);
-	lock_init(&s->lock, LOCK_SCHEDULER);
-	lock_cond_init(&s->vacant);
-	set_kind(&s->queue[MAINTENANCE], &maintenance_kind,
-	    maintenance_new(store, &s->stop));
-	set_kind(&s->queue[RUNNER], &runner_kind, store);
-	set_kind(&s->queue[RECONCILE], &reconcile_kind, reconcile_new(store));
-	set_kind(&s->queue[OUTBOX], &outbox_kind, outbox_new(store, &s->stop));
-	set_kind(&s->queue[ATTENTION], &attention_kind, store);
+	s->timer.due = time_has_come;
+	s->news = (struct loop_watch){ .ready = has_news, .fd = -1 };
+	s->written = (struct loop_watch){ .ready = was_written, .fd = -1 };
 	attention_configure(conf, store);
-	for (q = s->queue; q < s->queue + KINDS && q->self != NULL;)
-		q++;
-	lock_take(&s->lock);
-	started = q == s->queue + KINDS && s->news != -1 &&
-	    scheduler_start_thread(s) == 0;
-	lock_give(&s->lock);
-	if (!started) {
-		scheduler_stop(s);
-		return RC_NOMEM;
+	rc = set_kinds(s);
+	if (rc == RC_OK)
+		rc = helpers_open(&s->helpers, s->loop, "scheduler", THREADS);
+	if (rc == RC_OK)
+		rc = helpers_start(s->helpers);
+	if (rc == RC_OK)
+		rc = loop_watch(
+		    s->loop, &s->news, store_news(store), EPOLLIN | EPOLLET);
+	if (rc != RC_OK) {
+		scheduler_free(s);
+		return rc;
 	}
+	loop_set(s->loop, &s->timer, 0);
 	*out = s;
 	return RC_OK;
 }
@@ -432,55 +401,42 @@ scheduler_start(struct scheduler **out, struct conf *conf, struct store *store)
 void
 scheduler_reload(struct scheduler *s, struct conf *conf)
 {
-	struct conf *old;
+	struct conf *old = s->conf;
 
-	lock_take(&s->lock);
-	old = s->conf;
 	s->conf = conf_ref(conf);
-	lock_give(&s->lock);
 	conf_retire(old);
 	conf_unref(old);
 	attention_configure(conf, NULL);
-	store_wake(s->store);
+	note_news(s);
+	look_for_work(s);
 }
 
 void
 scheduler_halt(struct scheduler *s)
 {
-	if (s == NULL)
-		return;
-	lock_take(&s->lock);
 	atomic_store(&s->stop, true);
-	pthread_cond_broadcast(&s->vacant);
-	lock_give(&s->lock);
-	store_wake(s->store);
 }
 
 bool
 scheduler_ended(const struct scheduler *s)
 {
-	return s == NULL || atomic_load(&s->alive) == 0;
+	return atomic_load(&s->stop) && s->looking == NULL && s->running == 0;
 }
 
 void
-scheduler_stop(struct scheduler *s)
+scheduler_free(struct scheduler *s)
 {
 	if (s == NULL)
 		return;
-	/* From then on no thread is started. */
-	scheduler_halt(s);
-	while (s->threads > 0)
-		pthread_join(s->thread[--s->threads], NULL);
+	helpers_close(s->helpers);
+	loop_clear(s->loop, &s->timer);
+	loop_unwatch(s->loop, &s->news);
+	loop_unwatch(s->loop, &s->written);
+	if (s->watch != -1)
+		close(s->watch);
 	maintenance_free(s->queue[MAINTENANCE].self);
 	reconcile_free(s->queue[RECONCILE].self);
 	outbox_free(s->queue[OUTBOX].self);
-	if (s->watch != -1)
-		close(s->watch);
-	store_news_to(s->store, -1);
-	if (s->news != -1)
-		close(s->news);
 	conf_unref(s->conf);
-	pthread_cond_destroy(&s->vacant);
-	lock_destroy(&s->lock);
 	free(s);
 }

@@ -378,7 +378,7 @@ engine_open(struct engine **out, struct store *store, struct loop *loop,
 	if (rc == RC_OK && engine->rate == NULL)
 		rc = RC_NOMEM;
 	if (rc == RC_OK)
-		rc = runs_open(&engine->runs, loop);
+		rc = run_open_runs(&engine->runs, loop);
 	return rc == RC_OK ? store_call_open(store, loop, workers + STORE_MORE)
 			   : rc;
 }
@@ -388,7 +388,7 @@ engine_close(struct engine *engine)
 {
 	assert(engine->jobs == 0);
 	loop_clear(engine->loop, &engine->look);
-	runs_close(engine->runs);
+	run_close_runs(engine->runs);
 	engine->runs = NULL;
 	store_call_close(engine->store);
 	loop_round(engine->loop, 0);
@@ -398,6 +398,12 @@ struct helpers *
 engine_helpers(struct engine *engine)
 {
 	return engine->helpers[BY_FILES];
+}
+
+struct runs *
+engine_runs(struct engine *engine)
+{
+	return engine->runs;
 }
 
 bool

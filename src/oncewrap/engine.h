@@ -37,6 +37,8 @@ void engine_free(struct engine *engine);
 /* Those for what a slow disk may delay. */
 struct helpers *engine_helpers(struct engine *engine);
 
+struct runs *engine_runs(struct engine *engine);
+
 /* Begins to handle a request; its answer is sent some time. */
 void engine_handle(struct engine *engine, struct exchange *x);
 

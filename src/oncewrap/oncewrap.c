@@ -23,7 +23,6 @@
 #include "conf.h"
 #include "conf_value.h"
 #include "fault.h"
-#include "spawner.h"
 #include "limit.h"
 #include "listen.h"
 #include "log.h"
@@ -31,7 +30,6 @@
 #include "outbox.h"
 #include "words.h"
 #include "run.h"
-#include "scheduler.h"
 #include "serve.h"
 #include "settings.h"
 #include "spool.h"
@@ -62,8 +60,6 @@ struct daemon {
 	struct store *store;
 	bool topics; /* the store has the configured topics */
 	struct serve *serve;
-	struct scheduler *scheduler;
-	struct spawner *spawner;
 };
 
 /* --- reloading ---------------------------------------------------------- */
@@ -71,10 +67,9 @@ struct daemon {
 static void
 reload(struct daemon *d)
 {
-	struct settings_reload change = { .store = d->store,
-		.spawner = &d->spawner,
-		.serve = d->serve,
-		.old = d->conf };
+	struct settings_reload change = {
+		.store = d->store, .serve = d->serve, .old = d->conf
+	};
 	struct conf_error err;
 
 	systemd_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_mono_us());
@@ -90,7 +85,6 @@ reload(struct daemon *d)
 		conf_unref(change.new);
 		return;
 	}
-	scheduler_reload(d->scheduler, change.new);
 	d->conf = change.new;
 	conf_unref(change.old);
 	log_event(LOG_INFO, "reloaded", NULL,
@@ -165,9 +159,7 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 		memset(&d->socket_file, 0, sizeof(d->socket_file));
 	if (!oncewrap_open_store(d, conf))
 		return EXIT_FAILURE;
-	if (spawner_start(&d->spawner, d->store, conf) != RC_OK ||
-	    serve_start(&d->serve, conf, d->listener, d->store) != RC_OK ||
-	    scheduler_start(&d->scheduler, conf, d->store) != RC_OK) {
+	if (serve_start(&d->serve, conf, d->listener, d->store) != RC_OK) {
 		world_not_started("no memory or threads");
 		return EXIT_FAILURE;
 	}
@@ -234,8 +226,8 @@ stop_until(int64_t drained_mono)
 		    LOG_S("why", strerror(error)));
 }
 
-/* Waits for the requests under way.  From until_mono on it ends their handlers,
- * and no more requests are reserved. */
+/* Waits for the requests and other work under way.  From until_mono on it ends
+ * their handlers, and no more requests are reserved. */
 static void
 drain(struct daemon *d, int64_t until_mono)
 {
@@ -246,8 +238,7 @@ drain(struct daemon *d, int64_t until_mono)
 
 	sigemptyset(&ended);
 	sigaddset(&ended, SIGUSR1);
-	/* Both start programs, and send SIGUSR1 when they have ended. */
-	while (!serve_ended(d->serve) || !scheduler_ended(d->scheduler)) {
+	while (!serve_ended(d->serve)) {
 		left = until_mono - clock_mono();
 		if (left <= 0 && !ending) {
 			log_event(LOG_WARN, "drain-timeout", NULL,
@@ -263,8 +254,6 @@ drain(struct daemon *d, int64_t until_mono)
 		ts.tv_nsec = (long)(left % 1000) * 1000000;
 		(void)sigtimedwait(&ended, NULL, &ts);
 	}
-	scheduler_stop(d->scheduler);
-	d->scheduler = NULL;
 	FAULT(STOP_DRAINED);
 }
 
@@ -332,14 +321,12 @@ oncewrap_stop(struct daemon *d)
 	if (d->serve != NULL) {
 		stop_until(until);
 		stop_receiving(d, until);
-		scheduler_halt(d->scheduler);
 		FAULT(STOP_BEGUN);
 		drain(d, until);
 		serve_close(d->serve, clock_mono() + DRAIN_GRACE);
 	}
-	scheduler_stop(d->scheduler);
 	tell_last(d, until);
-	spawner_stop(d->spawner);
+	serve_end(d->serve);
 	FAULT(STOP_STORE);
 	store_close(d->store);
 	FAULT(STOP_CLOSED);

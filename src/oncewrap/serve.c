@@ -8,7 +8,6 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,17 +16,21 @@
 #include "log.h"
 #include "loop.h"
 #include "mux.h"
+#include "scheduler.h"
+#include "spawner.h"
 #include "thread.h"
+#include "workers.h"
 #include "serve.h"
 
 struct serve {
 	struct loop *loop;
 	struct engine *engine;
 	struct mux *mux;
+	struct scheduler *scheduler;
 	pthread_t thread;
 	bool stopped;      /* no request begins any more */
 	atomic_bool ended; /* ... and none is under way */
-	sem_t refused;
+	sem_t told;        /* MUX_REFUSED, MUX_CLOSED */
 };
 
 struct order {
@@ -39,6 +42,7 @@ struct order {
 	bool take_waiting;
 	struct conf *conf;
 	struct peers *peers;
+	struct workers_pool *pools;
 };
 
 /* --- in the loop ---------------------------------------------------------- */
@@ -57,7 +61,7 @@ check_ended(void *arg)
 	struct serve *s = arg;
 
 	if (!s->stopped || !engine_is_idle(s->engine) ||
-	    atomic_exchange(&s->ended, true))
+	    !scheduler_ended(s->scheduler) || atomic_exchange(&s->ended, true))
 		return;
 	/* The main thread waits for signals only. */
 	(void)kill(getpid(), SIGUSR1);
@@ -70,14 +74,12 @@ told(void *arg, enum mux_event event)
 
 	switch (event) {
 	case MUX_REFUSED:
-		sem_post(&s->refused);
+	case MUX_CLOSED:
+		sem_post(&s->told);
 		break;
 	case MUX_STOPPED:
 		s->stopped = true;
 		check_ended(s);
-		break;
-	case MUX_CLOSED:
-		loop_end(s->loop);
 		break;
 	}
 }
@@ -97,8 +99,7 @@ serve_main(void *arg)
 static void
 order_comes(struct loop_message *m)
 {
-	struct order *o = (struct order *)(void *)((char *)m -
-	    offsetof(struct order, message));
+	struct order *o = OWNER(m, struct order, message);
 
 	o->act(o);
 	sem_post(&o->done);
@@ -128,12 +129,15 @@ act_reload(struct order *o)
 {
 	mux_reload(o->serve->mux, o->conf, o->peers);
 	engine_reload(o->serve->engine);
+	scheduler_reload(o->serve->scheduler, o->conf);
+	workers_set(o->conf, o->pools);
 }
 
 void
-serve_reload(struct serve *s, struct conf *conf, struct peers *peers)
+serve_reload(struct serve *s, struct conf *conf, struct peers *peers,
+    struct workers_pool *pools)
 {
-	struct order o = { .conf = conf, .peers = peers };
+	struct order o = { .conf = conf, .peers = peers, .pools = pools };
 
 	carry_out(s, &o, act_reload);
 }
@@ -150,13 +154,14 @@ serve_refuse(struct serve *s, bool take_waiting)
 	struct order o = { .take_waiting = take_waiting };
 
 	carry_out(s, &o, act_refuse);
-	wait_for(&s->refused);
+	wait_for(&s->told);
 }
 
 static void
 act_stop(struct order *o)
 {
 	mux_stop(o->serve->mux, o->until);
+	scheduler_halt(o->serve->scheduler);
 }
 
 void
@@ -194,24 +199,47 @@ act_close(struct order *o)
 	mux_close(o->serve->mux, o->until);
 }
 
-static void
-serve_free(struct serve *s)
-{
-	mux_free(s->mux);
-	engine_free(s->engine);
-	loop_close(s->loop);
-	sem_destroy(&s->refused);
-	free(s);
-}
-
 void
 serve_close(struct serve *s, int64_t until_mono)
 {
 	struct order o = { .until = until_mono };
 
+	carry_out(s, &o, act_close);
+	wait_for(&s->told);
+}
+
+static void
+serve_free(struct serve *s)
+{
+	workers_close();
+	scheduler_free(s->scheduler);
+	mux_free(s->mux);
+	engine_free(s->engine);
+	loop_close(s->loop);
+	sem_destroy(&s->told);
+	free(s);
+}
+
+static void
+processes_ended(void *arg)
+{
+	loop_end(arg);
+}
+
+static void
+act_end(struct order *o)
+{
+	workers_stop(processes_ended, o->serve->loop);
+}
+
+void
+serve_end(struct serve *s)
+{
+	struct order o = { .until = 0 };
+
 	if (s == NULL)
 		return;
-	carry_out(s, &o, act_close);
+	carry_out(s, &o, act_end);
 	(void)pthread_join(s->thread, NULL);
 	serve_free(s);
 }
@@ -228,16 +256,21 @@ serve_start(
 	*out = NULL;
 	if (s == NULL)
 		return RC_NOMEM;
-	sem_init(&s->refused, 0, 0);
+	sem_init(&s->told, 0, 0);
 	rc = loop_open(&s->loop);
 	if (rc == RC_OK)
 		rc = engine_open(&s->engine, store, s->loop, conf->workers,
 		    &(struct engine_owner){ check_ended, s });
+	if (rc == RC_OK)
+		rc = spawner_open(store, engine_runs(s->engine), conf);
 	if (rc == RC_OK) {
 		owner.loop = s->loop;
 		owner.helpers = engine_helpers(s->engine);
 		rc = mux_open(&s->mux, &owner, conf, listener);
 	}
+	if (rc == RC_OK)
+		rc = scheduler_start(&s->scheduler, conf, store,
+		    &(struct scheduler_owner){ s->loop, check_ended, s });
 	if (rc == RC_OK &&
 	    (error = thread_start(
 		 &s->thread, "loop", THREAD_STACK, serve_main, s)) != 0) {

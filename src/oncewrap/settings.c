@@ -18,6 +18,7 @@
 #include "peers.h"
 #include "spool.h"
 #include "user.h"
+#include "workers.h"
 #include "settings.h"
 
 /* Exit status, see oncewrap(8). */
@@ -288,16 +289,16 @@ warn_of_start_options(const struct conf *old, const struct conf *new)
 
 /* The store, and the processes that stay. */
 static enum rc
-reload_store(const struct settings_reload *r)
+reload_store(const struct settings_reload *r, struct workers_pool **pools)
 {
 	enum rc rc;
 
 	if ((rc = outbox_topics(r->store, r->old, r->new)) != RC_OK)
 		return rc;
-	rc = spawner_reload(r->spawner, r->store, r->new);
-	if (rc != RC_OK)
-		(void)outbox_topics(r->store, r->new, r->old);
-	return rc;
+	if (workers_prepare(r->new, pools))
+		return RC_OK;
+	(void)outbox_topics(r->store, r->new, r->old);
+	return RC_NOMEM;
 }
 
 bool
@@ -305,6 +306,7 @@ settings_reload(const struct settings_reload *r, struct conf_error *err)
 {
 	const struct conf *old = r->old, *new = r->new;
 	const bool log = strcmp(old->log, new->log) != 0;
+	struct workers_pool *pools = NULL;
 	struct peers peers;
 	int error;
 	enum rc rc;
@@ -318,7 +320,7 @@ settings_reload(const struct settings_reload *r, struct conf_error *err)
 	if (rc == RC_OK)
 		rc = spool_setup(new->spool_dir, new->spool_total);
 	if (rc == RC_OK)
-		rc = reload_store(r);
+		rc = reload_store(r, &pools);
 	if (rc != RC_OK) {
 		peers_free(&peers);
 		(void)spool_setup(old->spool_dir, old->spool_total);
@@ -330,6 +332,6 @@ settings_reload(const struct settings_reload *r, struct conf_error *err)
 	if (conf_shares_database(new))
 		store_share_files(r->store);
 	warn_of_start_options(old, new);
-	serve_reload(r->serve, r->new, &peers);
+	serve_reload(r->serve, r->new, &peers, pools);
 	return true;
 }

@@ -9,7 +9,6 @@
 
 #include "conf.h"
 #include "serve.h"
-#include "spawner.h"
 #include "store.h"
 
 struct settings {
@@ -37,7 +36,6 @@ void settings_log_started(const struct store *store, const struct conf *conf);
 
 struct settings_reload {
 	struct store *store;
-	struct spawner **spawner;
 	struct serve *serve;
 	struct conf *old, *new;
 };

@@ -14,7 +14,7 @@
 #include "sealed.h"
 #include "limit.h"
 #include "log.h"
-#include "run_connect.h"
+#include "run_impl.h"
 #include "uuid.h"
 #include "handler.h"
 

@@ -78,11 +78,10 @@ void run_resume(void);
 int64_t run_patience(int64_t kill_after);
 
 /* The runs of one loop.  RC_NOMEM, RC_IO. */
-enum rc runs_open(struct runs **out, struct loop *loop);
+enum rc run_open_runs(struct runs **out, struct loop *loop);
 
-/* After its last run, and before the spawner is stopped: serves rounds of the
- * loop until nothing is on its way to a run. */
-void runs_close(struct runs *runs);
+/* After its last run; NULL is allowed. */
+void run_close_runs(struct runs *runs);
 
 /*
  * Starts a program; may wait for the disk and for a directory of users.  NULL

@@ -9,7 +9,9 @@
 #ifndef RUN_IMPL_H
 #define RUN_IMPL_H
 
+#include <netdb.h>
 #include <stddef.h>
+#include <sys/un.h>
 
 #include "child.h"
 #include "conf.h"
@@ -17,14 +19,27 @@
 #include "fcgi.h"
 #include "loop.h"
 #include "outcome.h"
-#include "run_connect.h"
 #include "workers.h"
 
 struct run_spec;
 
-/* The struct of that type whose member p is. */
-#define OWNER(p, type, member) \
-	((type *)(void *)((char *)(p)-offsetof(type, member)))
+/* A connection to an application that oncewrap does not start, made in a
+ * loop. */
+struct run_connect {
+	/* set by the caller */
+	struct loop *loop;
+	void (*told)(struct run_connect *c); /* it is made, or has failed */
+	/* the result: a descriptor, or -1 and an errno value */
+	int fd, error;
+	/* its own */
+	struct addrinfo *found; /* of a host */
+	struct sockaddr_un path;
+	struct addrinfo named; /* of the path */
+	const struct addrinfo *next;
+	struct loop_timer pause;
+	int ms;
+	struct loop_watch watch;
+};
 
 enum run_phase {
 	PHASE_RUNNING,    /* until the deadline */
@@ -36,7 +51,6 @@ struct runs {
 	struct loop *loop;
 	struct loop_watch drain;
 	struct run *first;
-	struct workers_loop workers;
 };
 
 struct run_app {
@@ -108,9 +122,6 @@ void run_watch_out(struct run *run);
 /* Ends the run, unless the program has exited.  The first reason stays. */
 void run_end(struct run *run, enum run_end why);
 
-/* Readable once all runs are to be ended. */
-int run_drain_fd(void);
-
 /* Reaps a process: its exit status, or minus a signal.  left: it could not be
  * ended, so it is given up, which is logged; 0. */
 int run_reap(struct child *child, bool left, const struct log_request *log);
@@ -135,6 +146,26 @@ bool run_app_is_over(struct run *run);
 
 /* The run is over: completes its facts, and gives its process back. */
 void run_app_finish(struct run *run, struct run_facts *facts);
+
+/* --- a connection ------------------------------------------------------- */
+
+/* Whether run_connect_find() may wait: the address has the name of a host. */
+bool run_connect_waits(const char *address);
+
+/* Finds "unix:/path" or "tcp:host:port"; any thread.  0, or an errno value. */
+int run_connect_find(struct run_connect *c, const char *address);
+
+/* Begins, after run_connect_find().  told() may come at once. */
+void run_connect_begin(struct run_connect *c);
+
+/* Gives up: told() does not come. */
+void run_connect_cancel(struct run_connect *c);
+
+/* Frees what was found.  The connection stays. */
+void run_connect_free(struct run_connect *c);
+
+/* Why there is no connection. */
+const char *run_connect_why(int error);
 
 /* --- starting a program ------------------------------------------------- */
 

@@ -4,7 +4,9 @@
 #include "config.h"
 
 #include <errno.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,32 +15,145 @@
 #include "run_impl.h"
 #include "run_wait.h"
 
-/* The caller asks after each round. */
+/*
+ * What a thread waits for.  A run that needs a process that stays goes on in
+ * the loop of the processes, which does each act for the thread; any other one
+ * in a loop of the thread's own.
+ */
+struct errand {
+	struct run *run;
+	struct loop *own; /* NULL: the loop of the processes */
+	struct runs *runs;
+	struct loop_message message;
+	bool under_way;                /* the loop's */
+	bool (*act)(struct errand *e); /* true: it is done */
+	sem_t done;
+	/* what the act needs, and gives */
+	void *bytes;
+	size_t size, n;
+	struct run_facts *facts;
+	bool is_reached;
+};
+
 static void
-no_move(void *arg)
+try_errand(struct errand *e)
 {
-	(void)arg;
+	if (e->under_way && e->act(e)) {
+		e->under_way = false;
+		sem_post(&e->done);
+	}
+}
+
+static void
+errand_comes(struct loop_message *m)
+{
+	struct errand *e = OWNER(m, struct errand, message);
+
+	e->under_way = true;
+	try_errand(e);
+}
+
+static void
+errand_moved(void *arg)
+{
+	try_errand(arg);
+}
+
+static void
+do_errand(struct errand *e, bool (*act)(struct errand *e))
+{
+	e->act = act;
+	if (e->own != NULL) {
+		while (!act(e))
+			loop_round(e->own, INT64_MAX);
+		return;
+	}
+	e->message.come = errand_comes;
+	loop_send(e->runs->loop, &e->message);
+	while (sem_wait(&e->done) == -1)
+		continue; /* EINTR */
+}
+
+static bool
+act_begin(struct errand *e)
+{
+	if (e->run->runs == NULL)
+		run_begin_in(e->run, e->runs, errand_moved, e);
+	e->is_reached = run_is_reached(e->run);
+	return e->is_reached || run_is_over(e->run);
+}
+
+static bool
+act_read(struct errand *e)
+{
+	run_send(e->run);
+	e->n = run_take(e->run, e->bytes, e->size);
+	return e->n > 0 || run_is_over(e->run);
+}
+
+static bool
+act_finish(struct errand *e)
+{
+	run_finish(e->run, e->facts);
+	return true;
+}
+
+static bool
+act_cancel(struct errand *e)
+{
+	run_cancel(e->run);
+	return true;
+}
+
+static bool
+act_fail(struct errand *e)
+{
+	run_fail_capture(e->run);
+	return true;
 }
 
 static enum rc
-open_loop(struct runs **runs)
+open_loop(struct errand *e)
 {
-	struct loop *loop;
-	enum rc rc = loop_open(&loop);
+	enum rc rc;
 
-	if (rc == RC_OK && (rc = runs_open(runs, loop)) != RC_OK)
-		loop_close(loop);
+	if (e->run->app != NULL && workers_runs() != NULL &&
+	    conf_program_address(e->run->app->program) == NULL) {
+		e->runs = workers_runs();
+		return RC_OK;
+	}
+	rc = loop_open(&e->own);
+	if (rc == RC_OK && (rc = run_open_runs(&e->runs, e->own)) != RC_OK)
+		loop_close(e->own);
 	return rc;
 }
 
 /* After its run. */
 static void
-close_loop(struct runs *runs)
+errand_free(struct errand *e)
 {
-	struct loop *loop = runs->loop;
+	if (e->own != NULL) {
+		run_close_runs(e->runs);
+		loop_close(e->own);
+	}
+	sem_destroy(&e->done);
+	free(e);
+}
 
-	runs_close(runs);
-	loop_close(loop);
+static struct errand *
+errand_new(struct run *run)
+{
+	struct errand *e = calloc(1, sizeof(*e));
+
+	if (e == NULL)
+		return NULL;
+	e->run = run;
+	sem_init(&e->done, 0, 0);
+	if (open_loop(e) == RC_OK)
+		return e;
+	sem_destroy(&e->done);
+	free(e);
+	return NULL;
 }
 
 /* There is no loop for it in all its time: what was started is killed. */
@@ -57,28 +172,20 @@ give_up(struct run *run, struct run_facts *facts)
 	return NULL;
 }
 
-static void
-serve_round(struct run *run)
-{
-	loop_round(run->runs->loop, INT64_MAX);
-}
-
 struct run *
 run_wait_begin(struct run *run, struct run_facts *facts)
 {
-	struct runs *runs;
+	struct errand *e;
 
 	if (run == NULL)
 		return NULL;
-	while (open_loop(&runs) != RC_OK) {
+	while ((e = errand_new(run)) == NULL) {
 		if (clock_mono() >= run->deadline)
 			return give_up(run, facts);
 		sleep(1); /* a descriptor may become free */
 	}
-	run_begin_in(run, runs, no_move, NULL);
-	while (!run_is_reached(run) && !run_is_over(run))
-		serve_round(run);
-	if (run_is_reached(run))
+	do_errand(e, act_begin);
+	if (e->is_reached)
 		return run;
 	run_wait_finish(run, facts);
 	return NULL;
@@ -87,26 +194,27 @@ run_wait_begin(struct run *run, struct run_facts *facts)
 size_t
 run_wait_read(struct run *run, void *p, size_t size)
 {
-	size_t n;
+	struct errand *e = run->arg;
 
-	run_send(run);
-	while ((n = run_take(run, p, size)) == 0 && !run_is_over(run))
-		serve_round(run);
-	return n;
+	e->bytes = p;
+	e->size = size;
+	do_errand(e, act_read);
+	return e->n;
 }
 
 void
 run_wait_finish(struct run *run, struct run_facts *facts)
 {
-	struct runs *runs = run->runs;
+	struct errand *e = run->arg;
 	char bytes[4096];
 
 	/* If the caller has read enough: a full pipe must not stop the
 	 * handler. */
 	while (run_wait_read(run, bytes, sizeof(bytes)) > 0)
 		continue;
-	run_finish(run, facts);
-	close_loop(runs);
+	e->facts = facts;
+	do_errand(e, act_finish);
+	errand_free(e);
 }
 
 void
@@ -121,7 +229,7 @@ run_wait_capture(struct run *run, struct spool *spool, struct run_facts *facts)
 		if (rc == RC_OK && !run_wrote_too_much(run))
 			rc = spool_write(spool, bytes, n);
 		if (rc != RC_OK)
-			run_fail_capture(run);
+			do_errand(run->arg, act_fail);
 	}
 	run_wait_finish(run, facts);
 }
@@ -129,10 +237,10 @@ run_wait_capture(struct run *run, struct spool *spool, struct run_facts *facts)
 void
 run_wait_cancel(struct run *run)
 {
-	struct runs *runs = run->runs;
+	struct errand *e = run->arg;
 
-	run_cancel(run);
-	close_loop(runs);
+	do_errand(e, act_cancel);
+	errand_free(e);
 }
 
 /* --- a connection alone --------------------------------------------------- */

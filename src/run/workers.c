@@ -6,11 +6,7 @@
  * that was used last is taken: its memory is warm, and the others may be
  * swapped out.
  *
- * The spawner hears of the end of a process, and of what it prints, by epoll(7)
- * as it happens (EPOLLET), for the life of the process.  While a run has the
- * process, it sends a message to the loop of that run, one at a time.  When the
- * message comes, the process may have gone to another run, whose loop gets it
- * then.
+ * The end of a process, and what it prints, is told to the run that has it.
  */
 #include "config.h"
 
@@ -19,8 +15,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -39,18 +33,13 @@
 /* How often stderr is read at once, 4 KiB each: others have their turn. */
 #define READS 4
 
-struct workers_all workers_all = { .epoll = -1, .wake = -1 };
+struct workers_all workers_all;
 
 void
 workers_wake(void)
 {
-	const uint64_t one = 1;
-
-	if (write(workers_all.wake, &one, sizeof(one)) != sizeof(one))
-		assert(errno == EAGAIN);
+	loop_set(workers_all.loop, &workers_all.timer, 0);
 }
-
-/* --- with the lock ------------------------------------------------------- */
 
 /* After a reload a request may still have the handler of the configuration
  * before.  Its route is the same. */
@@ -73,7 +62,7 @@ bool
 workers_is_wanted(const struct workers_pool *pool)
 {
 	return !pool->retired ||
-	    (pool->waiters != NULL && !workers_all.stopping);
+	    (pool->waiters != NULL && workers_all.ended == NULL);
 }
 
 void
@@ -93,9 +82,6 @@ tell_ask(struct loop_message *m)
 {
 	struct workers_ask *ask = OWNER(m, struct workers_ask, message);
 
-	/* The sender has done with this loop, which may be closed next. */
-	lock_take(&workers_all.lock);
-	lock_give(&workers_all.lock);
 	ask->told(ask);
 }
 
@@ -110,7 +96,7 @@ answer(struct workers_pool *pool, struct workers_process *p, int error)
 	ask->process = p;
 	ask->error = error;
 	ask->message.come = tell_ask;
-	loop_send(ask->loop->loop, &ask->message);
+	loop_send(workers_all.loop, &ask->message);
 }
 
 void
@@ -167,55 +153,55 @@ workers_offer(struct workers_process *p)
 	answer(pool, p, 0);
 }
 
-/* Sends a message about the process to the loop of its run. */
 static void
-send_news(struct workers_process *p)
+process_printed(struct loop_watch *w, unsigned events)
 {
-	if (p->told_to != NULL)
-		return;
-	p->told_to = p->user->loop;
-	atomic_fetch_add(&p->told_to->coming, 1);
-	p->news.come = workers_news_come;
-	loop_send(p->told_to->loop, &p->news);
-}
+	struct workers_process *p = OWNER(w, struct workers_process, watch_err);
 
-void
-workers_hear(struct workers_process *p)
-{
-	if (p->state == WORKERS_GONE || p->leaving)
-		return;
-	if (!p->exited && child_exited(&p->child))
-		p->exited = true;
+	(void)events;
 	if (p->state == WORKERS_BUSY)
-		send_news(p); /* its run reads */
+		p->user->news(p->user, p->exited); /* its run reads */
 	else
 		workers_read_stderr(p, &p->errlog);
 }
 
-/* The process is busy as long as its run is there, for which this is the
- * thread. */
-void
-workers_news_come(struct loop_message *m)
+static void
+process_exited(struct loop_watch *w, unsigned events)
 {
-	struct workers_process *p = OWNER(m, struct workers_process, news);
-	struct workers_ask *user = NULL;
-	struct workers_loop *here;
-	bool exited;
+	struct workers_process *p =
+	    OWNER(w, struct workers_process, watch_exit);
 
-	lock_take(&workers_all.lock);
-	here = p->told_to;
-	p->told_to = NULL;
-	exited = p->exited;
-	if (p->state == WORKERS_BUSY && p->user->loop == here)
-		user = p->user;
-	else {
-		workers_hear(p);
+	(void)events;
+	loop_unwatch(workers_all.loop, w);
+	p->exited = true;
+	if (p->state == WORKERS_BUSY)
+		p->user->news(p->user, true);
+	else
 		workers_wake();
-	}
-	lock_give(&workers_all.lock);
-	atomic_fetch_sub(&here->coming, 1);
-	if (user != NULL)
-		user->news(user, exited);
+}
+
+enum rc
+workers_watch(struct workers_process *p)
+{
+	enum rc rc;
+
+	p->watch_exit =
+	    (struct loop_watch){ .ready = process_exited, .fd = -1 };
+	p->watch_err =
+	    (struct loop_watch){ .ready = process_printed, .fd = -1 };
+	rc = loop_watch(
+	    workers_all.loop, &p->watch_exit, p->child.pidfd, EPOLLIN);
+	if (rc == RC_OK)
+		rc = loop_watch(
+		    workers_all.loop, &p->watch_err, p->err, EPOLLIN);
+	return rc;
+}
+
+void
+workers_unwatch(struct workers_process *p)
+{
+	loop_unwatch(workers_all.loop, &p->watch_exit);
+	loop_unwatch(workers_all.loop, &p->watch_err);
 }
 
 /* Takes a free process, or waits for one; false: it waits. */
@@ -228,7 +214,7 @@ take_free(struct workers_pool *pool, struct workers_ask *ask)
 		return true;
 	while ((p = pool->free) != NULL) {
 		pool->free = p->next_free;
-		/* The spawner may not have heard of its end yet. */
+		/* The loop may not have heard of its end yet. */
 		if (child_exited(&p->child)) {
 			p->state = WORKERS_SPENT;
 			workers_wake();
@@ -257,11 +243,8 @@ workers_ask(struct workers_ask *ask, const struct conf_program *program)
 	ask->error = ESHUTDOWN;
 	ask->process = NULL;
 	ask->next = NULL;
-	if (workers_all.open) {
-		lock_take(&workers_all.lock);
+	if (workers_all.loop != NULL)
 		is_there = take_free(workers_find(program), ask);
-		lock_give(&workers_all.lock);
-	}
 	if (is_there)
 		ask->told(ask);
 }
@@ -269,17 +252,15 @@ workers_ask(struct workers_ask *ask, const struct conf_program *program)
 bool
 workers_withdraw(struct workers_ask *ask)
 {
+	struct workers_pool *pool = ask->pool;
 	struct workers_ask **at;
-	struct workers_pool *pool;
 
-	lock_take(&workers_all.lock);
-	if ((pool = ask->pool) != NULL) {
+	if (pool != NULL) {
 		for (at = &pool->waiters; *at != ask; at = &(*at)->next)
 			continue;
 		*at = ask->next;
 		ask->pool = NULL;
 	}
-	lock_give(&workers_all.lock);
 	return pool != NULL;
 }
 
@@ -290,22 +271,6 @@ workers_why(int error)
 	    : error == ESHUTDOWN  ? "no process is kept"
 				  : "the last process could not be started, or "
 				    "ended at its start";
-}
-
-/* A closed descriptor may stay in the set for as long as another thread starts
- * a program, which has copies of all descriptors until its exec. */
-static void
-unwatch(int fd)
-{
-	if (fd != -1)
-		(void)epoll_ctl(workers_all.epoll, EPOLL_CTL_DEL, fd, NULL);
-}
-
-void
-workers_unwatch(struct workers_process *p)
-{
-	unwatch(p->child.pidfd);
-	unwatch(p->err);
 }
 
 int
@@ -343,27 +308,19 @@ workers_was_deaf(const struct workers_process *p)
 void
 workers_leave(struct workers_process *p)
 {
-	lock_take(&workers_all.lock);
 	assert(p->state == WORKERS_BUSY);
-	p->leaving = true;
-	lock_give(&workers_all.lock);
 	workers_unwatch(p);
 }
 
 void
 workers_read_stderr(struct workers_process *p, struct errlog *log)
 {
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET,
-		.data.ptr = p };
 	ssize_t n = 1;
 
 	for (int i = 0; i < READS && n > 0; i++)
 		n = errlog_read(log, p->err, SIZE_MAX);
-	if (n > 0)
-		(void)epoll_ctl(
-		    workers_all.epoll, EPOLL_CTL_MOD, p->err, &event);
-	else if (n == -1) {
-		unwatch(p->err);
+	if (n == -1) {
+		loop_unwatch(workers_all.loop, &p->watch_err);
 		close(p->err);
 		p->err = -1;
 	}
@@ -376,18 +333,15 @@ workers_give(struct workers_process *p)
 	const unsigned most = p->program->max_requests;
 	bool spent;
 
-	lock_take(&workers_all.lock);
 	assert(p->state == WORKERS_BUSY);
 	pool->failures = 0;
 	pool->next_start = 0;
 	p->old = p->old || (most > 0 && p->requests >= most);
-	spent = p->exited || p->old || !workers_is_wanted(pool) ||
-	    workers_all.stopping;
+	spent = p->exited || p->old || !workers_is_wanted(pool);
 	if (spent)
 		p->state = WORKERS_SPENT;
 	else
 		workers_offer(p);
-	lock_give(&workers_all.lock);
 	if (spent)
 		workers_wake();
 }
@@ -395,14 +349,12 @@ workers_give(struct workers_process *p)
 void
 workers_reject(struct workers_process *p, const char *why)
 {
-	lock_take(&workers_all.lock);
 	assert(p->state == WORKERS_BUSY);
 	p->state = WORKERS_SPENT;
 	p->why = why;
 	/* One that has answered before did not fail at its start. */
 	if (p->requests == 1)
 		workers_failed(p->pool, ECONNREFUSED);
-	lock_give(&workers_all.lock);
 	workers_wake();
 }
 
@@ -411,7 +363,6 @@ workers_lost(struct workers_process *p, bool heard)
 {
 	struct workers_pool *pool = p->pool;
 
-	lock_take(&workers_all.lock);
 	assert(p->state == WORKERS_BUSY);
 	p->state = WORKERS_GONE;
 	pool->n--;
@@ -421,6 +372,5 @@ workers_lost(struct workers_process *p, bool heard)
 		pool->next_start = 0;
 	} else
 		workers_failed(pool, ECONNREFUSED);
-	lock_give(&workers_all.lock);
 	workers_wake();
 }

@@ -6,9 +6,9 @@
  * takes a free process, and gives it back when the process has answered; or it
  * ends the process and says so, and the process is replaced.
  *
- * A process dies with the thread that started it, so one thread starts them all
- * and stays: the spawner.  It also ends those that are not needed any more, and
- * logs what they print between two requests.
+ * All this belongs to one loop, whose thread calls the functions below.  A
+ * process dies with the thread that started it, so one helper starts them all
+ * and stays: the spawner.
  *
  * A socket has no name: its file is removed before the process is started, and
  * this process connects by a descriptor of it.
@@ -16,7 +16,6 @@
 #ifndef WORKERS_H
 #define WORKERS_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,19 +27,13 @@
 
 struct workers_pool;
 struct workers_process;
+struct runs;
 
 /* --- for runs ----------------------------------------------------------- */
-
-/* A loop whose runs have processes. */
-struct workers_loop {
-	struct loop *loop;
-	atomic_uint coming; /* messages about processes that have not come */
-};
 
 /* A run that asks for a process, or has one. */
 struct workers_ask {
 	/* set by the run */
-	struct workers_loop *loop;
 	/* .process or .error is there */
 	void (*told)(struct workers_ask *ask);
 	/* the process has printed something, or it has exited */
@@ -99,34 +92,40 @@ void workers_log_end(const struct workers_process *p, pid_t pid, int status,
  */
 void workers_lost(struct workers_process *p, bool heard);
 
-/* --- for the spawner ----------------------------------------------------- */
+/* --- for the daemon ------------------------------------------------------ */
 
-enum rc workers_open(void);
+struct workers_owner {
+	struct runs *runs; /* of the loop */
+	/* In the spawner: starts the process by workers_start(). */
+	void (*start)(void *arg, struct workers_process *p);
+	/* In the spawner: the process with that lock has ended. */
+	void (*forget)(void *arg, int64_t lock);
+	void *arg;
+};
 
-/* Keeps processes for the handlers of that configuration from now on, and none
+/* RC_NOMEM. */
+enum rc workers_open(const struct workers_owner *owner);
+
+/* No process is left, and the loop does not go round any more. */
+void workers_close(void);
+
+/* The owner's, for threads that wait (run_wait.c); NULL: no processes are
+ * kept. */
+struct runs *workers_runs(void);
+
+/* Looks at the handlers of a configuration, and at their files, for
+ * workers_set(); any thread.  False: no memory. */
+bool workers_prepare(struct conf *conf, struct workers_pool **fresh);
+
+/* Keeps processes for these handlers of the configuration from now on, and none
  * for others.  A program whose file has changed gets new processes, as each
  * process ends its request.  A run that waits gets one of its route's new
- * processes; if the route has none any more, one of those that it waits for.
- * RC_NOMEM: nothing has changed. */
-enum rc workers_set(struct conf *conf);
+ * processes; if the route has none any more, one of those that it waits for. */
+void workers_set(struct conf *conf, struct workers_pool *fresh);
 
-/* From now on no process is started, and all that are free are ended. */
-void workers_stop(void);
-
-enum workers_task {
-	WORKERS_START,  /* call workers_start() for .process */
-	WORKERS_FORGET, /* the process has ended: .lock is free */
-	WORKERS_END     /* workers_stop() was called, and no process is left */
-};
-
-struct workers_job {
-	struct workers_process *process;
-	bool tracked; /* it must inherit a lock */
-	int64_t lock; /* 0: none */
-};
-
-/* Does what is to be done, until it is something for the caller. */
-enum workers_task workers_wait(struct workers_job *job);
+/* After the last run.  From now on no process is started, and all are ended:
+ * ended(arg) comes when none is left. */
+void workers_stop(void (*ended)(void *arg), void *arg);
 
 /* What workers_start() gets of the process's lock; all 0, -1 and "": none. */
 struct workers_mark {
@@ -135,18 +134,11 @@ struct workers_mark {
 	const char *token; /* for its environment */
 };
 
-/*
- * Starts the process.  The calling thread must live as long as the process.
- * Returns its pid; or -1, which is logged: another WORKERS_START comes later.
- * mark NULL: there is no lock, try again later.
- */
+/* Whether the process must inherit a lock. */
+bool workers_is_tracked(const struct workers_process *p);
+
+/* Starts the process.  Returns its pid; or -1, which is logged: another start
+ * comes later.  mark NULL: there is no lock. */
 pid_t workers_start(struct workers_process *p, const struct workers_mark *mark);
-
-/* Lets runs have the process that was started. */
-void workers_ready(struct workers_process *p);
-
-/* After WORKERS_END; workers_abort() instead, if there was never a spawner. */
-void workers_close(void);
-void workers_abort(void);
 
 #endif

@@ -86,19 +86,6 @@ workers_free_pool(struct workers_pool *pool)
 	free(pool);
 }
 
-void
-workers_abort(void)
-{
-	struct workers_pool *pool;
-
-	while ((pool = workers_all.pools) != NULL) {
-		assert(pool->all == NULL);
-		workers_all.pools = pool->next;
-		workers_free_pool(pool);
-	}
-	workers_close();
-}
-
 /* No free process gets a request any more, and no busy one a second. */
 static void
 renew(struct workers_pool *pool)
@@ -122,6 +109,8 @@ retire(struct workers_pool *pool)
 
 	if (!pool->retired)
 		renew(pool);
+	/* Requests that wait for a slot may ask for it later. */
+	pool->dropped = pool->retired;
 	pool->retired = true;
 	pool->waiters = NULL;
 	workers_add_waiters(workers_find(pool->program), waiters);
@@ -134,7 +123,7 @@ adopt_pool(struct workers_pool *pool, const struct workers_pool *fresh)
 	conf_unref(pool->conf);
 	pool->conf = conf_ref(fresh->conf);
 	pool->program = fresh->program;
-	pool->retired = false;
+	pool->retired = pool->dropped = false;
 	pool->next_start = 0;
 	if (has_changed(pool, fresh))
 		renew(pool);
@@ -185,7 +174,7 @@ free_pools(struct workers_pool *pool)
 	}
 }
 
-/* With the lock: of the fresh pools, keeps those that are new.  Returns the
+/* Of the fresh pools, keeps those that are new.  Returns the
  * others. */
 static struct workers_pool *
 keep_pools(struct workers_pool *fresh)
@@ -207,43 +196,58 @@ keep_pools(struct workers_pool *fresh)
 	return known;
 }
 
-enum rc
-workers_set(struct conf *conf)
+bool
+workers_prepare(struct conf *conf, struct workers_pool **fresh)
 {
-	struct workers_pool *pool, *fresh = NULL;
 	bool done;
 
-	/* Looks at files, so without the lock. */
-	done = add_pool(&fresh, conf, &conf->defaults.handler);
+	*fresh = NULL;
+	done = add_pool(fresh, conf, &conf->defaults.handler);
 	for (size_t i = 0; done && i < conf->nroutes; i++)
-		done = add_pool(&fresh, conf, &conf->routes[i].handler);
-	if (!done) {
-		free_pools(fresh);
-		return RC_NOMEM;
-	}
-	lock_take(&workers_all.lock);
-	fresh = keep_pools(fresh);
-	for (pool = workers_all.pools; pool != NULL; pool = pool->next)
-		if (pool->conf != conf)
-			retire(pool);
-	lock_give(&workers_all.lock);
-	free_pools(fresh);
-	workers_wake();
-	return RC_OK;
+		done = add_pool(fresh, conf, &conf->routes[i].handler);
+	if (!done)
+		free_pools(*fresh);
+	return done;
 }
 
 void
-workers_stop(void)
+workers_set(struct conf *conf, struct workers_pool *fresh)
 {
 	struct workers_pool *pool;
 
-	lock_take(&workers_all.lock);
-	workers_all.stopping = true;
+	free_pools(keep_pools(fresh));
+	for (pool = workers_all.pools; pool != NULL; pool = pool->next)
+		if (pool->conf != conf)
+			retire(pool);
+	workers_wake();
+}
+
+void
+workers_stop(void (*ended)(void *arg), void *arg)
+{
+	struct workers_pool *pool;
+
+	workers_all.ended = ended;
+	workers_all.ended_arg = arg;
 	for (pool = workers_all.pools; pool != NULL; pool = pool->next) {
-		pool->retired = true;
+		pool->retired = pool->dropped = true;
 		renew(pool);
 		workers_refuse(pool, ESHUTDOWN);
 	}
-	lock_give(&workers_all.lock);
 	workers_wake();
+}
+
+void
+workers_close(void)
+{
+	struct workers_pool *pool;
+
+	if (workers_all.loop == NULL)
+		return;
+	for (pool = workers_all.pools; pool != NULL; pool = pool->next)
+		assert(pool->all == NULL);
+	free_pools(workers_all.pools);
+	helpers_close(workers_all.spawner);
+	loop_clear(workers_all.loop, &workers_all.timer);
+	memset(&workers_all, 0, sizeof(workers_all));
 }

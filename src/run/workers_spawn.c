@@ -1,5 +1,5 @@
 /*
- * The spawner's side of the processes: how each starts, and how it ends.
+ * How each process starts, which the spawner does, and how it ends.
  *
  * A process that is not needed any more gets SIGTERM, kill_after later SIGKILL,
  * and is given up RUN_GRACE after that, as a program that runs for one request.
@@ -15,8 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -32,43 +30,8 @@
 #include "workers.h"
 #include "workers_impl.h"
 
-/* Events that are taken at once. */
-#define EVENTS 32
-
 /* A process has one connection at a time. */
 #define BACKLOG 4
-
-enum rc
-workers_open(void)
-{
-	struct epoll_event event = { .events = EPOLLIN };
-
-	lock_init(&workers_all.lock, LOCK_PROCESSES);
-	workers_all.epoll = epoll_create1(EPOLL_CLOEXEC);
-	workers_all.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (workers_all.epoll == -1 || workers_all.wake == -1 ||
-	    epoll_ctl(workers_all.epoll, EPOLL_CTL_ADD, workers_all.wake,
-		&event) == -1) {
-		log_event(LOG_ERROR, "run-init", NULL,
-		    LOG_S("error", strerror(errno)));
-		run_close(
-		    (const int[]){ workers_all.epoll, workers_all.wake }, 2);
-		return RC_IO;
-	}
-	workers_all.stopping = false;
-	workers_all.open = true;
-	return RC_OK;
-}
-
-void
-workers_close(void)
-{
-	assert(workers_all.pools == NULL);
-	workers_all.open = false;
-	close(workers_all.epoll);
-	close(workers_all.wake);
-	lock_destroy(&workers_all.lock);
-}
 
 /* --- the start ---------------------------------------------------------- */
 
@@ -117,15 +80,6 @@ out:
 	return fd;
 }
 
-static bool
-watch(struct workers_process *p, int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET,
-		.data.ptr = p };
-
-	return epoll_ctl(workers_all.epoll, EPOLL_CTL_ADD, fd, &event) == 0;
-}
-
 /* Starts the child.  Returns 0, or an errno value. */
 static int
 start_child(struct workers_process *p, const struct workers_mark *mark,
@@ -154,6 +108,12 @@ start_child(struct workers_process *p, const struct workers_mark *mark,
 	return error;
 }
 
+bool
+workers_is_tracked(const struct workers_process *p)
+{
+	return p->program->tracked;
+}
+
 pid_t
 workers_start(struct workers_process *p, const struct workers_mark *mark)
 {
@@ -167,38 +127,52 @@ workers_start(struct workers_process *p, const struct workers_mark *mark)
 		error = start_child(p, mark, &step, why);
 	}
 	FAULT(PROCESS_STARTED);
-	if (error == 0 && (!watch(p, p->child.pidfd) || !watch(p, p->err))) {
-		error = errno;
-		step = "watch";
-		child_signal(&p->child, SIGKILL);
-		workers_unwatch(p);
-		(void)child_reap(&p->child);
-	}
 	if (error == 0) {
 		log_event(LOG_INFO, "process-started", NULL,
 		    LOG_S("program", p->program->argv.item[0]),
 		    LOG_I("pid", p->child.pid));
 		return p->child.pid;
 	}
-	error = run_not_started(p->program, step, error, why, NULL);
-	lock_take(&workers_all.lock);
-	p->state = WORKERS_GONE;
-	p->pool->n--;
-	workers_failed(p->pool, error);
-	lock_give(&workers_all.lock);
+	p->error = run_not_started(p->program, step, error, why, NULL);
 	return -1;
 }
 
-void
-workers_ready(struct workers_process *p)
+static void
+start(struct helpers_task *t)
 {
-	lock_take(&workers_all.lock);
-	assert(p->state == WORKERS_NEW);
-	if (p->old || p->exited || !workers_is_wanted(p->pool))
+	struct workers_process *p = OWNER(t, struct workers_process, task);
+
+	workers_all.owner.start(workers_all.owner.arg, p);
+}
+
+static void
+start_failed(struct workers_process *p)
+{
+	p->state = WORKERS_GONE;
+	p->pool->n--;
+	workers_failed(p->pool, p->error);
+}
+
+static void
+started(struct helpers_task *t)
+{
+	struct workers_process *p = OWNER(t, struct workers_process, task);
+
+	p->pool->starting = false;
+	if (p->error != 0)
+		start_failed(p);
+	else if (workers_watch(p) != RC_OK) {
+		child_signal(&p->child, SIGKILL);
+		workers_unwatch(p);
+		(void)child_reap(&p->child);
+		p->error = ENOMEM;
+		start_failed(p);
+	} else if (p->old || child_exited(&p->child) ||
+	    !workers_is_wanted(p->pool))
 		p->state = WORKERS_SPENT;
 	else
 		workers_offer(p);
-	lock_give(&workers_all.lock);
+	workers_wake();
 }
 
 /* --- the end ------------------------------------------------------------ */
@@ -213,7 +187,7 @@ workers_log_end(const struct workers_process *p, pid_t pid, int status,
 	    LOG_I("signal", status < 0 ? -status : 0), LOG_S("why", why));
 }
 
-/* With the lock: it has exited by itself, or after SIGTERM. */
+/* It has exited by itself, or after SIGTERM. */
 static void
 reap(struct workers_process *p)
 {
@@ -248,7 +222,7 @@ reap(struct workers_process *p)
 		workers_failed(pool, ECONNREFUSED);
 }
 
-/* With the lock: what is next for a process whose deadline is past. */
+/* What is next for a process whose deadline is past. */
 static void
 end_harder(struct workers_process *p, int64_t now)
 {
@@ -263,7 +237,7 @@ end_harder(struct workers_process *p, int64_t now)
 	p->state = WORKERS_GONE;
 }
 
-/* With the lock: moves it on.  Returns when to look again. */
+/* Moves it on.  Returns when to look again. */
 static int64_t
 look_at(struct workers_process *p, int64_t now)
 {
@@ -273,17 +247,16 @@ look_at(struct workers_process *p, int64_t now)
 		p->state = WORKERS_ENDING;
 		p->deadline = now + run_patience(p->program->kill_after);
 	}
-	if (p->exited && p->state != WORKERS_BUSY && p->state != WORKERS_GONE &&
-	    p->state != WORKERS_NEW)
+	if (p->exited && p->state != WORKERS_BUSY && p->state < WORKERS_GONE)
 		reap(p);
 	if (p->state != WORKERS_ENDING && p->state != WORKERS_KILLED)
-		return LOCK_FOREVER;
+		return INT64_MAX;
 	if (now >= p->deadline)
 		end_harder(p, now);
 	return p->state == WORKERS_GONE ? now : p->deadline;
 }
 
-/* --- the spawner's loop -------------------------------------------------- */
+/* --- what is to be done --------------------------------------------------- */
 
 static struct workers_process *
 new_process(struct workers_pool *pool)
@@ -307,31 +280,43 @@ new_process(struct workers_pool *pool)
 	return p;
 }
 
-/* Takes one that has ended out of its pool. */
-static bool
-forget_gone(struct workers_pool *pool, int64_t *lock)
+static void
+forget_process(struct helpers_task *t)
 {
-	struct workers_process **at = &pool->all, *p;
+	struct workers_process *p = OWNER(t, struct workers_process, task);
 
-	while (*at != NULL &&
-	    ((*at)->state != WORKERS_GONE || (*at)->told_to != NULL))
+	if (p->lock != 0)
+		workers_all.owner.forget(workers_all.owner.arg, p->lock);
+}
+
+static void
+forgotten(struct helpers_task *t)
+{
+	struct workers_process *p = OWNER(t, struct workers_process, task);
+	struct workers_process **at = &p->pool->all;
+
+	while (*at != p)
 		at = &(*at)->next;
-	if ((p = *at) == NULL)
-		return false;
 	*at = p->next;
-	*lock = p->lock;
 	run_close((const int[]){ p->listener, p->address, p->err }, 3);
 	errlog_end(&p->errlog);
 	errlog_free(&p->errlog);
 	conf_unref(p->conf);
 	free(p);
-	return true;
+	workers_wake();
 }
 
-/* With the lock: what is to be done for that pool.  WORKERS_END: nothing, until
- * *until at most. */
-static enum workers_task
-look_at_pool(struct workers_pool *pool, struct workers_job *job, int64_t *until)
+static void
+ask_spawner(struct workers_process *p, void (*work)(struct helpers_task *t),
+    void (*done)(struct helpers_task *t))
+{
+	p->task = (struct helpers_task){ .work = work, .done = done };
+	helpers_ask(workers_all.spawner, &p->task);
+}
+
+/* Does what is to be done for that pool; *until: when to look again at most. */
+static void
+look_at_pool(struct workers_pool *pool, int64_t *until)
 {
 	const int64_t now = clock_mono();
 	struct workers_process *p;
@@ -341,78 +326,57 @@ look_at_pool(struct workers_pool *pool, struct workers_job *job, int64_t *until)
 		next = look_at(p, now);
 		if (next < *until)
 			*until = next;
+		if (p->state == WORKERS_GONE) {
+			p->state = WORKERS_FORGET;
+			ask_spawner(p, forget_process, forgotten);
+		}
 	}
-	if (forget_gone(pool, &job->lock))
-		return WORKERS_FORGET;
-	if (!workers_is_wanted(pool) || pool->n >= pool->program->processes)
-		return WORKERS_END;
+	if (pool->starting || !workers_is_wanted(pool) ||
+	    pool->n >= pool->program->processes)
+		return;
 	if (pool->next_start > now) {
 		if (pool->next_start < *until)
 			*until = pool->next_start;
-		return WORKERS_END;
-	}
-	if ((job->process = new_process(pool)) == NULL)
-		return WORKERS_END;
-	job->tracked = pool->program->tracked;
-	return WORKERS_START;
+	} else if ((p = new_process(pool)) != NULL) {
+		pool->starting = true;
+		ask_spawner(p, start, started);
+	} else if (pool->next_start < *until)
+		*until = pool->next_start;
 }
 
-/* With the lock: what is to be done, for any pool. */
-static enum workers_task
-look(struct workers_job *job, int64_t *until)
+static void
+look_at_all(struct loop_timer *t)
 {
 	struct workers_pool **at = &workers_all.pools, *pool;
-	enum workers_task task;
+	int64_t until = INT64_MAX;
 
-	*until = LOCK_FOREVER;
 	while ((pool = *at) != NULL) {
-		task = look_at_pool(pool, job, until);
-		if (task != WORKERS_END)
-			return task;
-		if (pool->retired && pool->all == NULL &&
+		look_at_pool(pool, &until);
+		if (pool->dropped && pool->all == NULL &&
 		    pool->waiters == NULL) {
 			*at = pool->next;
 			workers_free_pool(pool);
 		} else
 			at = &pool->next;
 	}
-	return WORKERS_END;
+	if (workers_all.ended != NULL && workers_all.pools == NULL)
+		workers_all.ended(workers_all.ended_arg);
+	else
+		loop_set(workers_all.loop, t, until);
 }
 
-static void
-wait_for_events(int64_t until)
+enum rc
+workers_open(const struct workers_owner *owner)
 {
-	struct epoll_event event[EVENTS];
-	uint64_t count;
-	int i, n;
-
-	n = epoll_wait(workers_all.epoll, event, EVENTS,
-	    until == LOCK_FOREVER ? -1 : clock_left(until));
-	lock_take(&workers_all.lock);
-	for (i = 0; i < n; i++) {
-		if (event[i].data.ptr != NULL)
-			workers_hear(event[i].data.ptr);
-		else if (read(workers_all.wake, &count, sizeof(count)) == -1)
-			assert(errno == EAGAIN);
-	}
-	lock_give(&workers_all.lock);
+	workers_all = (struct workers_all){ .owner = *owner,
+		.loop = owner->runs->loop,
+		.timer = { .due = look_at_all } };
+	return helpers_open(
+	    &workers_all.spawner, workers_all.loop, "spawner", 1);
 }
 
-enum workers_task
-workers_wait(struct workers_job *job)
+struct runs *
+workers_runs(void)
 {
-	enum workers_task task;
-	int64_t until;
-	bool end;
-
-	for (;;) {
-		memset(job, 0, sizeof(*job));
-		lock_take(&workers_all.lock);
-		task = look(job, &until);
-		end = workers_all.stopping && workers_all.pools == NULL;
-		lock_give(&workers_all.lock);
-		if (task != WORKERS_END || end)
-			return task;
-		wait_for_events(until);
-	}
+	return workers_all.owner.runs;
 }

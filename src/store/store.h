@@ -380,20 +380,14 @@ enum rc store_job_abandoned(struct store *s, struct record *job);
 enum rc store_status(struct store *s, const char *resource, struct record *key);
 
 /*
- * Waits until this process has made work since *generation was read (0 at
- * first), until store_wake() is called, or until until_mono.  Work is: a key is
- * accepted or queued again; an attempt ends, and its handler may have put
- * effects into the outbox; effects are freed or moved; topics change.  False:
- * until_mono has passed.  Changes by other processes are not noticed.
+ * The store's eventfd(2), which does not block: is written when this process
+ * has made work, and by store_wake().  Work is: a key is accepted or queued
+ * again; an attempt ends, and its handler may have put effects into the outbox;
+ * effects are freed or moved; topics change.  Changes by other processes are
+ * not noticed.  -1: the store got no descriptor for it.
  */
-bool store_wait_work(struct store *s, uint64_t *generation, int64_t until_mono);
-
-/* Wakes all waiters in store_wait_work(). */
+int store_news(const struct store *s);
 void store_wake(struct store *s);
-
-/* From now on what ends store_wait_work() makes this eventfd(2), which must not
- * block, readable too.  -1: none; the caller closes the old one. */
-void store_news_to(struct store *s, int fd);
 
 /*
  * Opens a descriptor that is readable once any process has written the

@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <sys/eventfd.h>
 #include <sys/inotify.h>
 
 #include <assert.h>
@@ -143,73 +144,33 @@ store_module_load(const struct store_module **module, char *err, size_t errsize)
 	return module_of(handle, module, err, errsize);
 }
 
-/* --- what threads wait for ------------------------------------------------ */
+/* --- work of this process ------------------------------------------------- */
 
-void
-store_news_init(struct store_news *n)
+int
+store_news_open(void)
 {
-	lock_init(&n->lock, LOCK_COMMITTER);
-	lock_cond_init(&n->made);
-	n->work = 1;
-	n->fd = -1;
+	return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 }
 
 void
-store_news_destroy(struct store_news *n)
-{
-	pthread_cond_destroy(&n->made);
-	lock_destroy(&n->lock);
-}
-
-void
-store_news_made(struct store_news *n)
+store_news_made(int news)
 {
 	const uint64_t one = 1;
 
-	lock_take(&n->lock);
-	n->work++;
-	pthread_cond_broadcast(&n->made);
-	if (n->fd != -1 && write(n->fd, &one, sizeof(one)) == -1)
+	if (news != -1 && write(news, &one, sizeof(one)) == -1)
 		assert(errno == EAGAIN); /* it is readable already */
-	lock_give(&n->lock);
 }
 
-static struct store_news *
-news_of(struct store *s)
+int
+store_news(const struct store *s)
 {
-	return &store_base(s)->news;
-}
-
-bool
-store_wait_work(struct store *s, uint64_t *generation, int64_t until_mono)
-{
-	struct store_news *n = news_of(s);
-	bool news;
-
-	lock_take(&n->lock);
-	while (n->work == *generation)
-		if (!lock_wait(&n->lock, &n->made, until_mono))
-			break;
-	news = n->work != *generation;
-	*generation = n->work;
-	lock_give(&n->lock);
-	return news;
+	return store_base_of(s)->news;
 }
 
 void
 store_wake(struct store *s)
 {
-	store_news_made(news_of(s));
-}
-
-void
-store_news_to(struct store *s, int fd)
-{
-	struct store_news *n = news_of(s);
-
-	lock_take(&n->lock);
-	n->fd = fd;
-	lock_give(&n->lock);
+	store_news_made(store_news(s));
 }
 
 /* --- other processes ------------------------------------------------------ */

@@ -96,31 +96,23 @@ struct store_ops {
 	size_t admission_size; /* the same, a struct store_admission */
 };
 
-/* What this process's threads wait for: work that was made.  That of other
- * processes is found by polling, or by a watch. */
-struct store_news {
-	struct lock lock;
-	pthread_cond_t made;
-	uint64_t work; /* its generation */
-	int fd;        /* store_news_to() */
-};
-
-void store_news_init(struct store_news *n);
-void store_news_destroy(struct store_news *n); /* no thread waits */
+/* See store_news().  The caller closes it. */
+int store_news_open(void);
 
 /* The call is done: tells its caller, in the loop. */
 void store_call_ended(struct store_call *call);
 
 /* Work was made. */
-void store_news_made(struct store_news *n);
+void store_news_made(int news);
 
 /* The struct of every store begins with this. */
 struct store_base {
 	const struct store_ops *ops;
 	const unsigned char *secret;
 	const char *database, *folder; /* store_database(), store_folder() */
-	const char *file; /* the database's; NULL: it is on a server */
-	struct store_news news;
+	const char *file;  /* the database's; NULL: it is on a server */
+	int news;          /* store_news() */
+	struct lock *lock; /* LOCK_STORE */
 	/* store_call_open() */
 	struct loop *loop;
 	struct helpers *helpers;

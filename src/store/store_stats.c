@@ -210,10 +210,10 @@ tallied(struct store *s, struct store_aged *aged)
 	const struct store_tally *t = tally_of(s);
 	bool counted;
 
-	lock_take(&store_base(s)->news.lock);
+	lock_take(store_base(s)->lock);
 	*aged = t->last;
 	counted = t->counted;
-	lock_give(&store_base(s)->news.lock);
+	lock_give(store_base(s)->lock);
 	return counted;
 }
 
@@ -221,10 +221,10 @@ tallied(struct store *s, struct store_aged *aged)
 static void
 tally_ends(struct store *s, struct store_tally *t)
 {
-	lock_take(&store_base(s)->news.lock);
+	lock_take(store_base(s)->lock);
 	t->last = t->walk.sum;
 	t->counted = true;
-	lock_give(&store_base(s)->news.lock);
+	lock_give(store_base(s)->lock);
 	memset(&t->walk, 0, sizeof(t->walk));
 }
 

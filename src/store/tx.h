@@ -163,7 +163,7 @@ enum rc tx_this_effect(struct tx *tx, struct effect *e);
 
 /* What a transaction has done, in tx->did. */
 #define TX_ENDED 0x1 /* a key is no longer in progress */
-#define TX_WORK  0x2 /* there is work: wakes store_wait_work() */
+#define TX_WORK  0x2 /* there is work: store_news() */
 /* It depends on what a handler has committed: that must be durable before this
  * transaction is. */
 #define TX_SYNC_FIRST 0x4

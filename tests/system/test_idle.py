@@ -14,6 +14,8 @@ SERVER = {'admin_path': '/once', 'workers': '3'}
 # lives, so it is the one that does not sleep.
 STORE = 'keeper' if base.POSTGRES else 'committer'
 AWAKE = {'keeper'} if base.POSTGRES else set()
+# The loop has the time of a look, and a thread of the scheduler makes it.
+LOOKS = {'loop', 'scheduler'}
 ALWAYS = {'oncewrap': 1, 'loop': 1, STORE: 1, 'scheduler': 1}
 
 
@@ -50,7 +52,7 @@ def with_work(t, program='/bin/true', attempts=1):
 
 def wait_sleep(once):
     """PostgreSQL does not tell what others write, so it is asked."""
-    but = ['scheduler'] if base.POSTGRES else []
+    but = LOOKS if base.POSTGRES else []
     wait_until(lambda: sleeps(once, 2, but), 'it sleeps')
 
 
@@ -60,7 +62,7 @@ def given_up(once):
 
 def test_work_that_is_configured_is_polled_until_nothing_is_written(t):
     once = with_work(t)
-    wait_until(lambda: set(proc.stirs(once.pid, 1)) - AWAKE == {'scheduler'},
+    wait_until(lambda: set(proc.stirs(once.pid, 1)) - AWAKE == LOOKS,
                'it looks')
     wait_sleep(once)
 
@@ -101,7 +103,7 @@ def test_maintenance_needs_no_second_thread(t):
     once = t.once(handler='/bin/true', server=dict(
         SERVER, sweep_interval='10ms', reap_interval='10ms'))
     wait_until(lambda: set(proc.stirs(once.pid, 1)) - AWAKE ==
-               {STORE, 'scheduler'} - AWAKE, 'passes run')
+               {STORE, *LOOKS} - AWAKE, 'passes run')
     eq(proc.thread_names(once.pid), ALWAYS)
 
 

@@ -50,9 +50,8 @@ task_done(struct helpers_task *t)
 {
 	const pthread_t by = ((struct task *)(void *)t)->by;
 
-	assert_int_equal(helpers_tasks(helpers), TASKS - ++done);
 	assert_int_equal(pthread_equal(by, pthread_self()) != 0, most == 0);
-	if (done == TASKS)
+	if (++done == TASKS)
 		loop_end(loop);
 }
 
@@ -73,7 +72,6 @@ TEST(each_task_is_done_and_comes_back)
 				.done = task_done };
 			helpers_ask(helpers, &task[j].task);
 		}
-		assert_int_equal(helpers_tasks(helpers), TASKS);
 		assert_int_equal(done, 0);
 		loop_run(loop);
 		assert_int_equal(done, TASKS);

@@ -11,67 +11,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cases.h"
+#include "run_fixture.h"
 
-#include "clock.h"
 #include "limit.h"
-#include "run.h"
 #include "run_impl.h"
 
 #define FAR 60000 /* ms: a deadline that no test reaches */
 
-static struct loop *loop;
-static struct runs *runs;
-
 static char *const no_env[] = { NULL };
-static const struct log_request request_log = { .instance = "urn:uuid:test" };
-
-/* A run, and what came of it. */
-struct
-try {
-	struct run_spec spec;
-	char *argv[4];
-	struct run *run;
-	struct run_facts facts;
-	bool paused, finished;
-	bool pauses; /* after the first output */
-	unsigned moves;
-	size_t output;
-	char first[32]; /* bytes of the output */
-};
-
-static void
-take(struct try *t)
-{
-	char bytes[4096];
-	size_t n;
-
-	while ((n = run_take(t->run, bytes, sizeof(bytes))) > 0) {
-		if (t->output == 0)
-			snprintf(
-			    t->first, sizeof(t->first), "%.*s", (int)n, bytes);
-		t->output += n;
-		if ((t->paused = t->pauses))
-			break;
-	}
-}
-
-static void
-moved(void *arg)
-{
-	struct try *t = arg;
-
-	t->moves++;
-	assert_false(t->finished);
-	if (run_is_reached(t->run) && !t->paused) {
-		run_send(t->run);
-		take(t);
-	}
-	if (!t->paused && run_is_over(t->run)) {
-		run_finish(t->run, &t->facts);
-		t->finished = true;
-	}
-}
 
 static void
 prepare(struct try *t, const char *program, const char *script)
@@ -97,20 +44,7 @@ begin(struct try *t)
 	t->run = t->argv[2] != NULL
 	    ? run_start(&t->spec, &t->facts)
 	    : run_start_app(&t->spec, &t->spec.program, &t->facts);
-	if (t->run == NULL) {
-		t->finished = true;
-		return;
-	}
-	run_begin_in(t->run, runs, moved, t);
-	moved(t);
-}
-
-/* Serves the loop until the run is finished. */
-static void
-end(struct try *t)
-{
-	while (!t->finished)
-		loop_round(loop, INT64_MAX);
+	go(t);
 }
 
 static void
@@ -411,21 +345,4 @@ TEST(drain_ends_all_runs_of_the_loop)
 	does_not_answer("tcp:127.0.0.1:1");
 }
 
-static int
-open_all(UNUSED void **state)
-{
-	return run_init() != RC_OK || loop_open(&loop) != RC_OK ||
-		runs_open(&runs, loop) != RC_OK
-	    ? -1
-	    : 0;
-}
-
-static int
-close_all(UNUSED void **state)
-{
-	runs_close(runs);
-	loop_close(loop);
-	return 0;
-}
-
-GROUP(open_all, close_all)
+GROUP(open_loop, close_loop)

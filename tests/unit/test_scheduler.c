@@ -7,8 +7,7 @@
 #include "config.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
+#include <semaphore.h>
 #include <sys/eventfd.h>
 
 #include "conf_fixture.h"
@@ -21,9 +20,11 @@
 static struct scheduler *scheduler;
 static atomic_int may_start; /* threads */
 static atomic_int refused;
-static atomic_bool may_watch, sees_nothing;
-static atomic_int
-    asleep; /* times a thread slept until the database is written */
+static struct loop *loop;
+static bool may_watch, sees_nothing;
+static int blind = -1; /* the watch that sees nothing */
+static bool asleep;    /* it waits until the database is written */
+static bool ended;
 
 int __real_thread_start(pthread_t *thread, const char *name, size_t stack,
     void *(*thread_main)(void *arg), void *arg);
@@ -35,8 +36,10 @@ enum rc __real_store_effect_next(
     struct store *s, const char *topic, struct effect *effect, int64_t *at);
 enum rc __wrap_store_effect_next(
     struct store *s, const char *topic, struct effect *effect, int64_t *at);
-int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
-int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
+enum rc __real_loop_watch(
+    struct loop *l, struct loop_watch *w, int fd, unsigned events);
+enum rc __wrap_loop_watch(
+    struct loop *l, struct loop_watch *w, int fd, unsigned events);
 
 int
 __wrap_thread_start(pthread_t *thread, const char *name, size_t stack,
@@ -53,9 +56,9 @@ __wrap_thread_start(pthread_t *thread, const char *name, size_t stack,
 int
 __wrap_store_watch(const struct store *watched)
 {
-	if (atomic_load(&sees_nothing))
-		return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return atomic_load(&may_watch) ? __real_store_watch(watched) : -1;
+	if (sees_nothing)
+		return blind = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return may_watch ? __real_store_watch(watched) : -1;
 }
 
 /* Runs at the next effect that is found, before it is claimed. */
@@ -75,12 +78,11 @@ __wrap_store_effect_next(
 	return rc;
 }
 
-int
-__wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
+enum rc
+__wrap_loop_watch(struct loop *l, struct loop_watch *w, int fd, unsigned events)
 {
-	if (n == 2)
-		atomic_fetch_add(&asleep, 1);
-	return __real_poll(fds, n, timeout);
+	asleep = asleep || (fd == blind && fd != -1);
+	return __real_loop_watch(l, w, fd, events);
 }
 
 static int
@@ -92,16 +94,34 @@ setup_store(void **state)
 	scheduler = NULL;
 	atomic_store(&may_start, 1000);
 	atomic_store(&refused, 0);
-	atomic_store(&may_watch, true);
-	atomic_store(&sees_nothing, false);
-	atomic_store(&asleep, 0);
-	return 0;
+	may_watch = true;
+	sees_nothing = asleep = ended = false;
+	blind = -1;
+	return loop_open(&loop) == RC_OK ? 0 : -1;
+}
+
+static void
+serve(void)
+{
+	loop_round(loop, clock_mono() + 10);
+}
+
+static void
+note_ended(UNUSED void *arg)
+{
+	ended = true;
 }
 
 static int
 teardown_store(void **state)
 {
-	scheduler_stop(scheduler);
+	if (scheduler != NULL) {
+		scheduler_halt(scheduler);
+		while (!scheduler_ended(scheduler))
+			serve();
+	}
+	scheduler_free(scheduler);
+	loop_close(loop);
 	return teardown(state);
 }
 
@@ -121,7 +141,8 @@ static enum rc
 start(const char *text)
 {
 	struct conf *conf = configure(text);
-	enum rc rc = scheduler_start(&scheduler, conf, store);
+	enum rc rc = scheduler_start(&scheduler, conf, store,
+	    &(struct scheduler_owner){ .loop = loop, .ended = note_ended });
 
 	conf_unref(conf);
 	return rc;
@@ -151,7 +172,7 @@ static void
 wait_delivered(int64_t n)
 {
 	while (count_effects(EFFECT_DELIVERED) != n)
-		(void)poll(NULL, 0, 10);
+		serve();
 }
 
 #define MAIL "[effect mail]\nprogram = /bin/true\n"
@@ -179,7 +200,7 @@ CASE(without_another_thread_one_does_all_work)
 
 CASE(without_a_watch_it_polls)
 {
-	atomic_store(&may_watch, false);
+	may_watch = false;
 	assert_ok(start(MAIL));
 	emit();
 	wait_delivered(1);
@@ -187,28 +208,43 @@ CASE(without_a_watch_it_polls)
 	wait_delivered(2);
 }
 
-/* As with a sync that takes longer than the lookout goes on polling: the commit
- * becomes visible without another write. */
+/* As with a sync that takes longer than polling goes on: the commit becomes
+ * visible without another write. */
 CASE(work_of_this_process_wakes_it_though_it_sees_no_write)
 {
-	atomic_store(&sees_nothing, true);
+	sees_nothing = true;
 	assert_ok(start("[server]\nsweep_interval = 1d\n" MAIL));
-	while (atomic_load(&asleep) == 0)
-		(void)poll(NULL, 0, 10);
+	while (!asleep)
+		serve();
 	emit();
 	store_wake(store);
 	wait_delivered(1);
 }
 
+static sem_t reloaded;
+
+static void
+reload_comes(UNUSED struct loop_message *m)
+{
+	reload(MAIL);
+	sem_post(&reloaded);
+}
+
+/* In a helper. */
 static void
 reload_to_good(void)
 {
-	reload(MAIL);
+	static struct loop_message message = { .come = reload_comes };
+
+	loop_send(loop, &message);
+	while (sem_wait(&reloaded) == -1)
+		continue;
 }
 
 /* The program of the old configuration would fail. */
 CASE(what_was_found_before_a_reload_is_begun_after_it)
 {
+	assert_int_equal(sem_init(&reloaded, 0, 0), 0);
 	assert_ok(start("[effect mail]\nprogram = /bin/false\n"));
 	atomic_store(&on_found, reload_to_good);
 	emit();
@@ -223,32 +259,34 @@ CASE(once_halted_it_begins_nothing_and_ends)
 	assert_false(scheduler_ended(scheduler));
 	scheduler_halt(scheduler);
 	while (!scheduler_ended(scheduler))
-		(void)poll(NULL, 0, 10);
+		serve();
 	emit();
 	reload(MAIL);
 	assert_int_equal(count_of(EFFECTS), 1);
 	assert_int_equal(value_of(NULL, E_ATTEMPTS), 0);
 }
 
-CASE(nothing_is_stopped_twice)
+/* The owner hears of it, for it may wait for the last item. */
+CASE(the_end_of_the_last_item_after_a_halt_is_told)
 {
-	assert_true(scheduler_ended(NULL));
-	scheduler_halt(NULL);
-	scheduler_stop(NULL);
+	assert_ok(start("[effect mail]\nprogram = /bin/sleep 0.2\n"));
+	emit();
+	while (count_effects(EFFECT_PENDING) == 1 &&
+	    value_of(NULL, E_ATTEMPTS) == 0)
+		serve();
+	scheduler_halt(scheduler);
+	assert_false(scheduler_ended(scheduler));
+	assert_false(ended);
+	while (!ended)
+		serve();
+	assert_true(scheduler_ended(scheduler));
+	assert_int_equal(count_effects(EFFECT_DELIVERED), 1);
 }
 
 static int
 begin_group(UNUSED void **state)
 {
-	sigset_t set;
-
-	/* The last thread of a scheduler sends it to this process. */
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	if (run_init() != RC_OK)
-		return -1;
-	return 0;
+	return run_init() == RC_OK ? 0 : -1;
 }
 
 GROUP(begin_group, NULL)

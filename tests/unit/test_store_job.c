@@ -3,6 +3,8 @@
  */
 #include "config.h"
 
+#include <poll.h>
+
 #define PATIENCE 2000
 
 #include "metrics.h"
@@ -366,15 +368,24 @@ STORE_TEST(doctor_misses_the_request_of_what_waits)
 /* --- waiting for work ---------------------------------------------------- */
 
 static bool
-news(uint64_t *generation)
+news_within(int ms)
 {
-	return store_wait_work(store, generation, clock_mono() + 20000);
+	struct pollfd p = { .fd = store_news(store), .events = POLLIN };
+	uint64_t n;
+
+	return poll(&p, 1, ms) == 1 && read(p.fd, &n, sizeof(n)) == sizeof(n);
 }
 
 static bool
-no_news(uint64_t *generation)
+news(void)
 {
-	return !store_wait_work(store, generation, clock_mono() + 20);
+	return news_within(20000);
+}
+
+static bool
+no_news(void)
+{
+	return !news_within(20);
 }
 
 STORE_TEST(who_waits_for_work_hears_of_it)
@@ -383,60 +394,32 @@ STORE_TEST(who_waits_for_work_hears_of_it)
 	struct store_reservation r = job_for("k");
 	struct store_ticket ticket;
 	struct store_lease lease;
-	uint64_t generation = 0;
 
-	assert_true(news(&generation)); /* the caller has seen nothing yet */
-	assert_true(no_news(&generation));
+	(void)news_within(0); /* of what the test's begin has done */
+	assert_true(no_news());
 	accept_job("k");
-	assert_true(news(&generation));
-	assert_true(no_news(&generation));
+	assert_true(news());
+	assert_true(no_news());
 	assert_int_equal(accept_by(store, &r, QUEUE, &ticket), DECIDE_BUSY);
 	r = job_for("other");
 	assert_int_equal(accept_by(store, &r, 1, &ticket), DECIDE_RUN);
-	assert_true(no_news(&generation)); /* neither was accepted */
+	assert_true(no_news()); /* neither was accepted */
 	lease = start_job();
-	assert_true(no_news(&generation));
+	assert_true(no_news());
 	release_job(&lease, 0);
-	assert_true(news(&generation));
+	assert_true(news());
 	lease = start_job();
 	settle(&lease, RECORD_COMPLETED);
-	assert_true(no_news(&generation)); /* there is nothing left to do */
+	assert_true(no_news()); /* there is nothing left to do */
 	/* unless a handler may have said something */
 	lease = reserve("said");
 	store_share_begin(store, &sharer);
 	store_share_end(store, &sharer);
 	settle(&lease, RECORD_COMPLETED);
-	assert_true(news(&generation));
+	assert_true(news());
 	store_wake(store);
-	assert_true(news(&generation));
-	assert_true(no_news(&generation));
-}
-
-static void *
-wait_for_news(void *arg)
-{
-	uint64_t generation = *(uint64_t *)arg;
-
-	return news(&generation) ? arg : NULL;
-}
-
-STORE_TEST(all_waiters_are_woken)
-{
-	pthread_t thread[4];
-	uint64_t generation = 0;
-	int round;
-
-	for (round = 0; round < 2; round++) {
-		(void)store_wait_work(store, &generation, clock_mono());
-		for (size_t i = 0; i < COUNT(thread); i++)
-			thread[i] = start_thread(wait_for_news, &generation);
-		if (round == 0)
-			accept_job("k");
-		else
-			store_wake(store);
-		for (size_t i = 0; i < COUNT(thread); i++)
-			assert_non_null(end_thread(thread[i]));
-	}
+	assert_true(news());
+	assert_true(no_news());
 }
 
 /* --- workers that are lost ----------------------------------------------- */

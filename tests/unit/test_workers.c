@@ -1,30 +1,25 @@
 /*
- * Processes that stay, with a spawner and runs of two loops.  The processes run
- * this program itself.
+ * Processes that stay, with runs of the loop and of a thread that waits.  The
+ * processes run this program itself.
  */
 #include "config.h"
 
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cases.h"
+#include "run_fixture.h"
 
-#include "clock.h"
 #include "conf_fixture.h"
 #include "run_wait.h"
 #include "workers.h"
 
 #define ROUNDS 300
 
-static struct loop *loop;
-static struct runs *runs;
 static struct conf *conf;
-static pthread_t spawner;
-
-static const struct log_request request_log = { .instance = "urn:uuid:test" };
 
 /* --- the process --------------------------------------------------------- */
 
@@ -72,34 +67,28 @@ be_a_process(int argc, char **argv)
 
 /* --- the spawner --------------------------------------------------------- */
 
-static void *
-spawn(void *arg)
+static void
+start_process(UNUSED void *arg, struct workers_process *p)
 {
 	const struct workers_mark mark = { .held = -1, .token = "" };
-	struct workers_job job;
-	enum workers_task task;
 
-	(void)arg;
-	while ((task = workers_wait(&job)) != WORKERS_END)
-		if (task == WORKERS_START &&
-		    workers_start(job.process, &mark) != -1)
-			workers_ready(job.process);
-	return NULL;
+	(void)workers_start(p, &mark);
+}
+
+static void
+forget_process(UNUSED void *arg, UNUSED int64_t lock)
+{
+}
+
+static bool ended;
+
+static void
+note_ended(UNUSED void *arg)
+{
+	ended = true;
 }
 
 /* --- requests ------------------------------------------------------------ */
-
-/* A request, and what came of it. */
-struct
-try {
-	struct run_spec spec;
-	char what[16], *envp[2];
-	struct run *run;
-	struct run_facts facts;
-	struct buf errors;
-	bool finished;
-	size_t output;
-};
 
 /* Makes a run of one of the two routes: 0 has one process, 1 has three. */
 static void
@@ -122,37 +111,10 @@ prepare(struct try *t, int route, const char *what, int64_t timeout)
 }
 
 static void
-moved(void *arg)
-{
-	struct try *t = arg;
-	char bytes[64];
-	size_t n;
-
-	assert_false(t->finished);
-	if (run_is_reached(t->run)) {
-		run_send(t->run);
-		while ((n = run_take(t->run, bytes, sizeof(bytes))) > 0)
-			t->output += n;
-	}
-	if (run_is_over(t->run)) {
-		run_finish(t->run, &t->facts);
-		t->finished = true;
-	}
-}
-
-static void
 begin(struct try *t, int route, const char *what)
 {
 	prepare(t, route, what, 20000);
-	run_begin_in(t->run, runs, moved, t);
-	moved(t);
-}
-
-static void
-end(struct try *t)
-{
-	while (!t->finished)
-		loop_round(loop, INT64_MAX);
+	go(t);
 }
 
 static void
@@ -202,15 +164,16 @@ TEST(many_wait_in_one_loop)
 	}
 }
 
-/* Asks in a loop of its own, as often. */
+static atomic_bool has_asked;
+
+/* Asks from another thread, as often. */
 static void *
-ask_too(void *arg)
+ask_too(UNUSED void *arg)
 {
 	struct try t;
 	char bytes[64], what[16];
 	size_t n;
 
-	(void)arg;
 	for (int i = 0; i < ROUNDS; i++) {
 		snprintf(what, sizeof(what), "p%03d\n", 999 - i);
 		prepare(&t, 0, what, 20000);
@@ -221,15 +184,18 @@ ask_too(void *arg)
 		run_wait_finish(t.run, &t.facts);
 		has_answered(&t, what + 1);
 	}
+	atomic_store(&has_asked, true);
 	return NULL;
 }
 
-TEST(two_loops_share_a_process)
+TEST(a_thread_that_waits_shares_a_process_with_the_loop)
 {
 	pthread_t other;
 
 	assert_int_equal(pthread_create(&other, NULL, ask_too, NULL), 0);
 	ask_many(0);
+	while (!atomic_load(&has_asked))
+		loop_round(loop, clock_mono() + 10);
 	assert_int_equal(pthread_join(other, NULL), 0);
 }
 
@@ -268,10 +234,9 @@ TEST(waiting_ends_at_the_timeout)
 	struct try busy, late;
 
 	prepare(&busy, 0, "s", 300);
-	run_begin_in(busy.run, runs, moved, &busy);
-	moved(&busy);
+	go(&busy);
 	prepare(&late, 0, "p000\n", 100);
-	run_begin_in(late.run, runs, moved, &late);
+	go(&late);
 	end(&late);
 	assert_int_equal(late.facts.end, RUN_NOT_STARTED);
 	assert_int_equal(late.facts.error, ETIMEDOUT);
@@ -302,9 +267,11 @@ TEST(a_run_that_is_cancelled_gives_its_process_back)
 
 TEST(a_reload_keeps_processes)
 {
+	struct workers_pool *fresh;
 	struct try t;
 
-	assert_ok(workers_set(conf));
+	assert_true(workers_prepare(conf, &fresh));
+	workers_set(conf, fresh);
 	begin(&t, 1, "p000\n");
 	end(&t);
 	has_answered(&t, "000\n");
@@ -314,6 +281,7 @@ static int
 open_all(UNUSED void **state)
 {
 	char self[PATH_MAX], text[2 * PATH_MAX + 512];
+	struct workers_pool *fresh;
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	assert_true(n > 0);
@@ -324,24 +292,25 @@ open_all(UNUSED void **state)
 	    "process\n[route /a]\nprocesses = 1\n[route /b]\nprocesses = 3\n",
 	    self);
 	conf = conf_from(text);
-	return run_init() != RC_OK || loop_open(&loop) != RC_OK ||
-		runs_open(&runs, loop) != RC_OK || workers_open() != RC_OK ||
-		workers_set(conf) != RC_OK ||
-		pthread_create(&spawner, NULL, spawn, NULL) != 0
-	    ? -1
-	    : 0;
+	if (open_loop(NULL) != 0 ||
+	    workers_open(&(struct workers_owner){ .runs = runs,
+		.start = start_process,
+		.forget = forget_process }) != RC_OK ||
+	    !workers_prepare(conf, &fresh))
+		return -1;
+	workers_set(conf, fresh);
+	return 0;
 }
 
 static int
 close_all(UNUSED void **state)
 {
-	runs_close(runs);
-	workers_stop();
-	assert_int_equal(pthread_join(spawner, NULL), 0);
+	workers_stop(note_ended, NULL);
+	while (!ended)
+		loop_round(loop, INT64_MAX);
 	workers_close();
 	conf_unref(conf);
-	loop_close(loop);
-	return 0;
+	return close_loop(NULL);
 }
 
 GROUP(open_all, close_all)

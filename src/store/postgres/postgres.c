@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "log.h"
 #include "metrics.h"
@@ -370,7 +371,8 @@ open_server(struct store **out, const struct store_options *o, char *err,
 	s->full = o->durability == CONF_DURABILITY_FULL;
 	lock_init(&s->lock, LOCK_STORE);
 	lock_cond_init(&s->beat);
-	store_news_init(&s->base.news);
+	s->base.news = store_news_open();
+	s->base.lock = &s->lock;
 	s->base.secret = s->secret;
 	if ((rc = txn_open(&s->pool, &to, err, errsize)) != RC_OK)
 		return rc;
@@ -436,7 +438,8 @@ postgres_close(struct store *s)
 	liveness_close(s->liveness);
 	postgres_watched_free(s->watched);
 	postgres_host_free(&s->host);
-	store_news_destroy(&s->base.news);
+	if (s->base.news != -1)
+		close(s->base.news);
 	pthread_cond_destroy(&s->beat);
 	postgres_spec_free(s);
 	lock_destroy(&s->lock);

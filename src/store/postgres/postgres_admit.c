@@ -261,7 +261,7 @@ postgres_admit_do(struct store *s, struct store_admit *p)
 		rc = admit_try(&x);
 	postgres_admit_result(s, rc);
 	if (rc == RC_OK && (x.did & TX_WORK) != 0)
-		store_news_made(&s->base.news);
+		store_news_made(s->base.news);
 	/* The group took the lease, and this caller does not use it. */
 	if (rc != RC_OK && rc != RC_EXISTS && p->unsure)
 		admit_release(&x, &x.unread);

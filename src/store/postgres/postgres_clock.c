@@ -125,7 +125,7 @@ postgres_clock_judged(struct store *s, const struct postgres_clock *c)
 		log_event(LOG_INFO, "store-clock-followed", NULL,
 		    LOG_S("database", txn_database(s->pool)));
 	if (s->base.stands == 0 && stood)
-		store_news_made(&s->base.news);
+		store_news_made(s->base.news);
 }
 
 /* --- operators ------------------------------------------------------------ */

@@ -161,7 +161,7 @@ postgres_outcome_try(struct store *s, struct postgres_outcome *o)
 		return rc;
 	if (o->change.outcome.requeue >= 0 || s->base.shared ||
 	    (o->did & TX_WORK) != 0)
-		store_news_made(&s->base.news);
+		store_news_made(s->base.news);
 	return rc;
 }
 

@@ -323,7 +323,7 @@ postgres_tx(struct store *store, unsigned how, tx_body *body, void *arg)
 		return rc;
 	rc = postgres_write(store, run_writer, &s);
 	if (rc == RC_OK && (s.did & TX_WORK) != 0)
-		store_news_made(&store->base.news);
+		store_news_made(store->base.news);
 	return rc;
 }
 

@@ -87,7 +87,7 @@
  * made work. */
 #define WRITE_ENDED_KEY 0x200
 
-/* There is work to do: wakes store_wait_work(). */
+/* There is work to do: store_news(). */
 #define WRITE_MADE_WORK 0x400
 
 /* It depends on what other connections have committed.  Those commits must be
@@ -147,7 +147,7 @@ struct committer_options {
 	struct db *db; /* db, share and guard stay the caller's */
 	struct share *share;
 	struct store_guard *guard;
-	struct store_news *news;
+	int news; /* store_news() */
 	int64_t shift;        /* store time is clock_boot() + shift */
 	int64_t busy_timeout; /* ms */
 	uint64_t max_wal;     /* bytes */

@@ -28,7 +28,7 @@ struct committer {
 	int64_t shift, busy_timeout;
 	uint64_t max_wal;
 	pthread_t thread;
-	struct store_news *news;
+	int news; /* store_news() */
 
 	struct lock lock; /* guards what follows */
 	pthread_cond_t work;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "log.h"
@@ -260,7 +261,7 @@ store_start(
 	co.db = store->writer;
 	co.share = &store->share;
 	co.guard = &store->guard;
-	co.news = &store->base.news;
+	co.news = store->base.news;
 	co.shift = store->base.ahead;
 	co.busy_timeout = o->busy_timeout;
 	co.max_wal = o->max_wal;
@@ -287,7 +288,8 @@ sqlite_open(struct store **out, const struct store_options *o, char *err,
 	store->base.ops = &sqlite_ops;
 	lock_init(&store->lock, LOCK_STORE);
 	share_init(&store->share, &store->lock);
-	store_news_init(&store->base.news);
+	store->base.news = store_news_open();
+	store->base.lock = &store->lock;
 	memset(&mo, 0, sizeof(mo));
 	mo.file = o->database;
 	mo.mode = o->mode;
@@ -324,7 +326,8 @@ sqlite_close(struct store *store)
 	liveness_close(store->liveness);
 	db_close(store->writer);
 	store_guard_free(&store->guard);
-	store_news_destroy(&store->base.news);
+	if (store->base.news != -1)
+		close(store->base.news);
 	lock_destroy(&store->lock);
 	free(store->file);
 	free(store);

@@ -1,11 +1,12 @@
 /*
- * The end of all runs of this process.
+ * The runs of a loop, and the end of all runs of this process.
  */
 #include "config.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -75,8 +76,47 @@ run_patience(int64_t kill_after)
 								: kill_after;
 }
 
-int
-run_drain_fd(void)
+/* --- of a loop ---------------------------------------------------------- */
+
+/* Each is ended by its own timer, for the end of one may free it. */
+static void
+drained(struct loop_watch *w, unsigned events)
 {
-	return drain_fd;
+	struct runs *runs = OWNER(w, struct runs, drain);
+	struct run *run;
+
+	(void)events;
+	loop_unwatch(runs->loop, w);
+	for (run = runs->first; run != NULL; run = run->next)
+		loop_set(runs->loop, &run->late, 0);
+}
+
+enum rc
+run_open_runs(struct runs **out, struct loop *loop)
+{
+	struct runs *runs = calloc(1, sizeof(*runs));
+	enum rc rc;
+
+	*out = NULL;
+	if (runs == NULL)
+		return RC_NOMEM;
+	runs->loop = loop;
+	runs->drain = (struct loop_watch){ .ready = drained, .fd = -1 };
+	rc = loop_watch(loop, &runs->drain, drain_fd, EPOLLIN);
+	if (rc != RC_OK) {
+		free(runs);
+		return rc;
+	}
+	*out = runs;
+	return RC_OK;
+}
+
+void
+run_close_runs(struct runs *runs)
+{
+	if (runs == NULL)
+		return;
+	assert(runs->first == NULL);
+	loop_unwatch(runs->loop, &runs->drain);
+	free(runs);
 }
