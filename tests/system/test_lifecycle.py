@@ -100,7 +100,7 @@ BAD = (
     ('[route /x]\nasync = prefer\n', 2, 'status_path'),
     ('[route /x]\nconcurrent = accept\n', 2, 'status_path'),
     ('[route /x]\nmax_request_age = 1h\n', 2, 'request_timestamp'),
-    ('[route /x]\nmethods = post\n', 2, 'POST'),
+    ('[route /x]\nmethods = post\n', 2, 'upper case'),
     ('[route /x]\nscope = Authorization\n', 2, 'HTTP_AUTHORIZATION'),
     ('[defaults]\nkey_from = header:HTTP_KEY\n', 2, 'name of the field'),
     ('[server]\njust words\n', 2, ''),
