@@ -101,7 +101,7 @@ BAD = (
     ('[route /x]\nconcurrent = accept\n', 2, 'status_path'),
     ('[route /x]\nmax_request_age = 1h\n', 2, 'request_timestamp'),
     ('[route /x]\nmethods = post\n', 2, 'upper case'),
-    ('[route /x]\nscope = Authorization\n', 2, 'HTTP_AUTHORIZATION'),
+    ('[route /x]\nscope = Authorization\n', 2, 'HTTP_X_USER'),
     ('[defaults]\nkey_from = header:HTTP_KEY\n', 2, 'name of the field'),
     ('[server]\njust words\n', 2, ''),
     ('words = 1\n', 1, ''),
@@ -516,8 +516,7 @@ def test_sigterm_lets_a_request_that_is_arriving_in(t):
 
 def test_sigterm_lets_those_in_who_wait_to_be_accepted(t):
     once = t.once(handler=t.sh(OK))
-    once.process.send_signal(signal.SIGSTOP)
-    wait_until(lambda: proc.state(once.pid) == 'T', 'it is stopped')
+    once.halt()
     conns = [once.begin('k%d' % i) for i in range(100)]
     once.term()
     once.process.send_signal(signal.SIGCONT)

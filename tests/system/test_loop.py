@@ -284,7 +284,7 @@ def test_others_have_their_turn_while_many_go_on(t):
                  defaults={'concurrent': 'wait', 'wait_time': '1h'},
                  env=dict(os.environ, ONCEWRAP_FAULT='PLACE_WAITED:1:stop'))
     others = Others(two)
-    os.kill(two.pid, signal.SIGSTOP)
+    two.halt()
     conns = [two.begin('k') for _ in range(200)]
     os.kill(two.pid, signal.SIGCONT)
     wait_until(lambda: proc.state(two.pid) == 'T', 'it stops')
@@ -308,7 +308,7 @@ def test_others_have_their_turn_while_many_stall(t):
     for conn in conns:
         conn.send(fcgi.begin())
     others.ask()
-    os.kill(once.pid, signal.SIGSTOP)
+    once.halt()
     over = time.monotonic() + 1.1
     wait_until(lambda: time.monotonic() > over, 'their time is over')
     small = once.begin('small')

@@ -136,6 +136,16 @@ class Once:
     def term(self):
         self.process.send_signal(signal.SIGTERM)
 
+    def halt(self):
+        """Stops it while its loop waits, so that no call of the loop lasts until
+        SIGCONT."""
+        base.wait_until(
+            lambda: any(fields['Name'] == 'loop' and fields['State'][0] == 'S'
+                        for fields in proc.thread_status(self.pid).values()),
+            'the loop waits')
+        self.process.send_signal(signal.SIGSTOP)
+        base.wait_until(lambda: proc.state(self.pid) == 'T', 'it is stopped')
+
     def wait(self, seconds=base.WAIT):
         """Its exit status, once it has ended."""
         try:
