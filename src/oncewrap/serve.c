@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "fault.h"
 #include "log.h"
 #include "loop.h"
 #include "mux.h"
 #include "scheduler.h"
-#include "spawner.h"
 #include "thread.h"
 #include "workers.h"
 #include "serve.h"
@@ -208,6 +208,61 @@ serve_close(struct serve *s, int64_t until_mono)
 	wait_for(&s->told);
 }
 
+/* --- the spawner ---------------------------------------------------------- */
+
+/*
+ * What run does with processes that stay (workers.h), and store with their
+ * locks.  The file names the process before it is ready for requests.
+ */
+static void
+start_process(void *arg, struct workers_process *p)
+{
+	struct workers_mark mark = { .held = -1, .token = "" };
+	struct store_attempt lock = { .fd = -1, .note = -1 };
+	char token[RECORD_TOKEN_LEN + 1] = "";
+	bool marked = true;
+	pid_t pid;
+
+	if (workers_is_tracked(p)) {
+		marked = store_process_lock(arg, &lock, token) == RC_OK;
+		mark.held = lock.fd;
+		mark.lock = lock.lock;
+		mark.token = token;
+	}
+	FAULT(PROCESS_MARKED);
+	pid = workers_start(p, marked ? &mark : NULL);
+	if (pid != -1)
+		store_attempt_started(&lock, pid);
+	store_attempt_release(&lock);
+}
+
+static void
+forget_lock(void *arg, int64_t lock)
+{
+	store_process_forget(arg, lock);
+}
+
+/* workers_open(), and workers_set() with that configuration. */
+static enum rc
+open_spawner(struct store *store, struct runs *runs, struct conf *conf)
+{
+	const struct workers_owner owner = { .runs = runs,
+		.start = start_process,
+		.forget = forget_lock,
+		.arg = store };
+	struct workers_pool *fresh;
+	enum rc rc;
+
+	if ((rc = workers_open(&owner)) != RC_OK)
+		return rc;
+	if (!workers_prepare(conf, &fresh))
+		return RC_NOMEM;
+	workers_set(conf, fresh);
+	return RC_OK;
+}
+
+/* --- the beginning and the end -------------------------------------------- */
+
 static void
 serve_free(struct serve *s)
 {
@@ -262,7 +317,7 @@ serve_start(
 		rc = engine_open(&s->engine, store, s->loop, conf->workers,
 		    &(struct engine_owner){ check_ended, s });
 	if (rc == RC_OK)
-		rc = spawner_open(store, engine_runs(s->engine), conf);
+		rc = open_spawner(store, engine_runs(s->engine), conf);
 	if (rc == RC_OK) {
 		owner.loop = s->loop;
 		owner.helpers = engine_helpers(s->engine);
