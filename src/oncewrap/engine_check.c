@@ -5,13 +5,15 @@
 #include "config.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "attention.h"
-#include "body.h"
 #include "clock.h"
 #include "fault.h"
 #include "fingerprint.h"
@@ -22,6 +24,9 @@
 #include "scope.h"
 #include "spool.h"
 #include "engine_impl.h"
+
+/* A body in a file is read in parts of this size (bytes). */
+#define PART ((size_t)64 * 1024)
 
 /* Whether a request is refused because of the moment: the host, the store, the
  * time or the way.  The same request may have been carried out before; a
@@ -263,11 +268,65 @@ engine_check_scope(struct job *job)
 	return true;
 }
 
+/* --- the body, and the fingerprint of a request --------------------------- */
+
+void
+engine_body_open(struct engine_body *b, const struct request *rq)
+{
+	memset(b, 0, sizeof(*b));
+	b->rq = rq;
+	if (rq->body_fd == -1) {
+		if (rq->body == NULL && rq->body_len > 0)
+			b->rc = RC_IO;
+		return;
+	}
+	if ((b->room = malloc(PART)) == NULL)
+		b->rc = RC_NOMEM;
+}
+
+void
+engine_body_close(struct engine_body *b)
+{
+	free(b->room);
+	b->room = NULL;
+}
+
+bool
+engine_body_next(struct engine_body *b)
+{
+	const struct request *rq = b->rq;
+	uint64_t left = rq->body_len - b->at;
+	ssize_t n;
+
+	if (b->rc != RC_OK || left == 0)
+		return false;
+	if (rq->body_fd == -1) {
+		b->bytes = rq->body;
+		b->n = rq->body_len;
+		b->at += b->n;
+		return true;
+	}
+	do
+		n = pread(rq->body_fd, b->room,
+		    left < PART ? (size_t)left : PART, (off_t)b->at);
+	while (n == -1 && errno == EINTR);
+	if (n <= 0) {
+		log_event(LOG_ERROR, "body-unreadable", rq->log,
+		    LOG_S("why", n == 0 ? "too short" : strerror(errno)));
+		b->rc = RC_IO;
+		return false;
+	}
+	b->bytes = b->room;
+	b->n = (size_t)n;
+	b->at += b->n;
+	return true;
+}
+
 enum rc
 engine_fingerprint(struct job *job, const char *fingerprint_spec)
 {
 	struct fingerprint *fp;
-	struct body body;
+	struct engine_body body;
 	enum rc rc;
 
 	if (fingerprint_needs_json(job->rq, fingerprint_spec) &&
@@ -277,12 +336,12 @@ engine_fingerprint(struct job *job, const char *fingerprint_spec)
 	    &fp, job->rq, job->json, fingerprint_spec, job->key);
 	while (rc == RC_OK && (rc = fingerprint_next(fp)) == RC_PENDING) {
 		rc = RC_OK;
-		body_open(&body, job->rq);
-		while (rc == RC_OK && body_next(&body))
+		engine_body_open(&body, job->rq);
+		while (rc == RC_OK && engine_body_next(&body))
 			rc = fingerprint_feed(fp, body.bytes, body.n);
 		if (rc == RC_OK)
 			rc = body.rc;
-		body_close(&body);
+		engine_body_close(&body);
 	}
 	if (rc == RC_OK)
 		rc = fingerprint_end(fp, job->reservation.fingerprint);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "body.h"
 #include "clock.h"
 #include "key_search.h"
 #include "limit.h"
@@ -169,15 +168,15 @@ engine_drop_json(struct job *job)
 static enum rc
 search_form(struct job *job, struct key_search *search)
 {
-	struct body body;
+	struct engine_body body;
 	enum rc rc = RC_OK;
 
-	body_open(&body, job->rq);
-	while (rc == RC_OK && body_next(&body))
+	engine_body_open(&body, job->rq);
+	while (rc == RC_OK && engine_body_next(&body))
 		rc = key_search_feed(search, body.bytes, body.n);
 	if (rc == RC_OK)
 		rc = body.rc;
-	body_close(&body);
+	engine_body_close(&body);
 	return rc == RC_OK ? key_search_end(search) : rc;
 }
 
