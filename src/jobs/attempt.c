@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "attention.h"
-#include "cgienv.h"
 #include "clock.h"
 #include "fault.h"
-#include "stored_request.h"
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
@@ -66,24 +64,6 @@ attempt_prepare(struct attempt *at, struct store_reservation *rv)
 			return rc;
 		rv->attempt = &at->held;
 	}
-	return RC_OK;
-}
-
-enum rc
-attempt_keep_request(struct attempt *at, struct store_reservation *rv)
-{
-	enum rc rc;
-
-	if (at->environment.len == 0 &&
-	    ((rc = cgienv_keep(at->rq, &at->environment)) != RC_OK ||
-		(rc = buf_addf(&at->environment, KEPT_INSTANCE "=%s",
-		     at->rq->instance)) != RC_OK ||
-		(rc = buf_addc(&at->environment, '\0')) != RC_OK))
-		return rc;
-	rv->environment = at->environment.data;
-	rv->environment_len = at->environment.len;
-	rv->body = at->rq->body;
-	rv->body_len = at->rq->body_len;
 	return RC_OK;
 }
 

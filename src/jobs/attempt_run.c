@@ -1,17 +1,24 @@
 /*
- * Runs the program of an attempt, in a loop or in a thread that may wait.
+ * Runs the program of an attempt, in a loop or in a thread that may wait.  Has
+ * the request that is stored for one that runs without a client.
  */
 #include "config.h"
 
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
+#include "cgienv.h"
 #include "clock.h"
 #include "fault.h"
 #include "handler.h"
+#include "limit.h"
 #include "log.h"
 #include "metrics.h"
 #include "run_wait.h"
+#include "scope.h"
+#include "uuid.h"
 #include "attempt.h"
 
 /* Pauses (ms) between two looks for processes that a handler left behind.  The
@@ -19,6 +26,10 @@
 #define ATTEMPT_LOCK_LOOK     5  /* doubled after each */
 #define ATTEMPT_LOCK_LOOK_MAX 80 /* reading all processes takes a while */
 #define ATTEMPT_LOCK_GRACE    200
+
+/* The variable with the name in the log, the last one of that name.  No program
+ * gets it, as all of ONCE_*. */
+#define KEPT_INSTANCE "ONCE_INSTANCE"
 
 int
 attempt_left(struct attempt *at)
@@ -212,4 +223,103 @@ attempt_complete(struct attempt *at)
 	at->recorded = store_finish(
 	    at->store, &at->lease, at->rule->retention, &at->record, &at->done);
 	attempt_settled(at);
+}
+
+/* --- stored requests ------------------------------------------------------ */
+
+enum rc
+attempt_keep_request(struct attempt *at, struct store_reservation *rv)
+{
+	enum rc rc;
+
+	if (at->environment.len == 0 &&
+	    ((rc = cgienv_keep(at->rq, &at->environment)) != RC_OK ||
+		(rc = buf_addf(&at->environment, KEPT_INSTANCE "=%s",
+		     at->rq->instance)) != RC_OK ||
+		(rc = buf_addc(&at->environment, '\0')) != RC_OK))
+		return rc;
+	rv->environment = at->environment.data;
+	rv->environment_len = at->environment.len;
+	rv->body = at->rq->body;
+	rv->body_len = at->rq->body_len;
+	return RC_OK;
+}
+
+/* Cuts NAME=VALUE strings, in place, into params. */
+static enum rc
+cut(struct attempt_request *kept)
+{
+	char *p = kept->text.data, *end = p + kept->text.len, *equals;
+	size_t max = 0, n = 0;
+
+	for (; p < end; p += strlen(p) + 1)
+		max++;
+	if ((kept->params = calloc(max + 1, sizeof(*kept->params))) == NULL)
+		return RC_NOMEM;
+	for (p = kept->text.data; p < end; p = equals + strlen(equals) + 1) {
+		if ((equals = strchr(p, '=')) == NULL)
+			return RC_CORRUPT;
+		*equals++ = '\0';
+		kept->params[n].name = p;
+		kept->params[n++].value = equals;
+	}
+	kept->rq.params = kept->params;
+	kept->rq.nparams = n;
+	return RC_OK;
+}
+
+static const char *
+kept_param_or_empty(const struct request *rq, const char *name)
+{
+	const char *value = request_param(rq, name);
+
+	return value != NULL ? value : "";
+}
+
+enum rc
+attempt_request_load(struct store *store, const struct store_identity *identity,
+    int64_t id, struct attempt_request *kept)
+{
+	struct request *rq = &kept->rq;
+	const char *instance;
+	enum rc rc;
+
+	memset(kept, 0, sizeof(*kept));
+	buf_init(&kept->text, LIMIT_ENV);
+	rq->method = rq->query = "";
+	rq->path = identity->path;
+	rq->body_state = BODY_WHOLE;
+	rq->body_fd = -1;
+	uuid_urn(rq->instance);
+	rq->log = &kept->log;
+	kept->log.instance = rq->instance;
+	kept->log.path = identity->path;
+	log_request_key(&kept->log, identity->key);
+	scope_tag(identity->scope, kept->log.scope);
+	if ((rc = store_request(
+		 store, identity, id, &kept->text, &kept->body)) != RC_OK ||
+	    (rc = cut(kept)) != RC_OK)
+		return rc;
+	rq->method = kept_param_or_empty(rq, "REQUEST_METHOD");
+	rq->query = kept_param_or_empty(rq, "QUERY_STRING");
+	kept->log.method = request_param(rq, "REQUEST_METHOD");
+	kept->log.peer = request_param(rq, "REMOTE_ADDR");
+	instance = request_param(rq, KEPT_INSTANCE);
+	if (instance != NULL && strlen(instance) < sizeof(rq->instance))
+		memcpy(rq->instance, instance, strlen(instance) + 1);
+	if (kept->body != NULL) {
+		rq->body = spool_bytes(kept->body, &rc);
+		rq->body_len = (size_t)spool_length(kept->body);
+		rq->body_fd = spool_fd(kept->body);
+	}
+	return rc;
+}
+
+void
+attempt_request_free(struct attempt_request *kept)
+{
+	log_request_clear(&kept->log);
+	buf_free(&kept->text);
+	free(kept->params);
+	spool_free(kept->body);
 }

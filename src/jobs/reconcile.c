@@ -21,7 +21,6 @@
 #include "backoff.h"
 #include "clock.h"
 #include "fault.h"
-#include "stored_request.h"
 #include "log.h"
 #include "maintenance.h"
 #include "metrics.h"
@@ -174,12 +173,12 @@ try_it(struct attempt *at, struct record *due)
 	const struct store_identity identity = { due->scope, due->path,
 		due->key };
 	const struct conf_route *rule = at->rule;
-	struct stored_request kept;
+	struct attempt_request kept;
 	enum rc rc;
 
 	metrics_add(METRICS_RECONCILE_SCHEDULED, 1);
 	FAULT(RECONCILE_CLAIMED);
-	rc = stored_request_load(at->store, &identity, due->id, &kept);
+	rc = attempt_request_load(at->store, &identity, due->id, &kept);
 	at->rq = &kept.rq;
 	if (rc == RC_NOTFOUND || rc == RC_CORRUPT)
 		rc = reconcile_fail(at, due, "its request was not kept");
@@ -189,7 +188,7 @@ try_it(struct attempt *at, struct record *due)
 	else if (rc == RC_OK)
 		rc = verdict(at, due);
 	at->rq = NULL; /* it was borrowed */
-	stored_request_free(&kept);
+	attempt_request_free(&kept);
 	return rc;
 }
 

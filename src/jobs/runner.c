@@ -15,7 +15,6 @@
 #include "clock.h"
 #include "decide.h"
 #include "fault.h"
-#include "stored_request.h"
 #include "limit.h"
 #include "log.h"
 #include "route.h"
@@ -132,13 +131,13 @@ runner_run(void *self, const struct conf *conf, void *item)
 	struct attempt *at = &job->attempt;
 	const struct store_identity identity = { job->stored.scope,
 		job->stored.path, job->stored.key };
-	struct stored_request kept;
+	struct attempt_request kept;
 	enum rc rc;
 
 	(void)self;
 	(void)conf;
 	FAULT(JOB_CLAIMED);
-	rc = stored_request_load(at->store, &identity, job->stored.id, &kept);
+	rc = attempt_request_load(at->store, &identity, job->stored.id, &kept);
 	at->rq = &kept.rq;
 	if (rc == RC_OK)
 		attempt_run(at);
@@ -153,7 +152,7 @@ runner_run(void *self, const struct conf *conf, void *item)
 		    decide_requeue(at->lease.attempt, uuid_bits());
 	attempt_complete(at);
 	at->rq = NULL; /* it was borrowed */
-	stored_request_free(&kept);
+	attempt_request_free(&kept);
 	runner_job_free(job);
 }
 
