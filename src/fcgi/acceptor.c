@@ -16,6 +16,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -23,8 +24,10 @@
 
 #include "clock.h"
 #include "log.h"
+#include "user.h"
 
 #include "conn.h"
+#include "acceptor.h"
 
 /* Connections accepted in a row before the others are served. */
 #define BURST 64
@@ -114,6 +117,19 @@ acceptor_make_room(struct mux *m)
 }
 
 static bool
+is_allowed(const struct peers *peers, uid_t uid)
+{
+	size_t i;
+
+	if (peers->anyone)
+		return true;
+	for (i = 0; i < peers->n; i++)
+		if (peers->uid[i] == uid)
+			return true;
+	return false;
+}
+
+static bool
 may_connect(struct mux *m, int fd)
 {
 	struct ucred cred = { .uid = (uid_t)-1 };
@@ -122,7 +138,7 @@ may_connect(struct mux *m, int fd)
 
 	may = m->peers.anyone ||
 	    (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
-		peers_allow(&m->peers, cred.uid));
+		is_allowed(&m->peers, cred.uid));
 	if (may)
 		return true;
 	log_event(LOG_WARN, "peer-refused", NULL, LOG_I("uid", cred.uid),
@@ -285,4 +301,51 @@ acceptor_stop(struct mux *m)
 {
 	m->resume_at = 0;
 	loop_unwatch(m->loop, &m->listener);
+}
+
+/* --- allow_peers: names -> user ids, once for each configuration ---------- */
+
+static bool
+find_peer(const char *name, uid_t *uid)
+{
+	struct user user;
+	char why[256];
+
+	if (user_id(name, uid))
+		return true;
+	if (!user_find(name, NULL, &user, why, sizeof(why)))
+		return false;
+	*uid = user.uid;
+	return true;
+}
+
+bool
+acceptor_find_peers(
+    const struct conf_list *list, struct peers *peers, const char **unknown)
+{
+	size_t i;
+
+	*unknown = NULL;
+	memset(peers, 0, sizeof(*peers));
+	if (list->n == 0) {
+		peers->anyone = true;
+		return true;
+	}
+	peers->uid = calloc(list->n, sizeof(*peers->uid));
+	if (peers->uid == NULL)
+		return false;
+	for (i = 0; i < list->n; i++) {
+		if (find_peer(list->item[i], &peers->uid[peers->n]))
+			peers->n++;
+		else if (*unknown == NULL)
+			*unknown = list->item[i];
+	}
+	return true;
+}
+
+void
+acceptor_free_peers(struct peers *peers)
+{
+	free(peers->uid);
+	memset(peers, 0, sizeof(*peers));
 }

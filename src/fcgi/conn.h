@@ -19,13 +19,13 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "acceptor.h"
 #include "answer.h"
 #include "buf.h"
 #include "conf.h"
 #include "exchange.h"
 #include "fcgi.h"
 #include "mux.h"
-#include "peers.h"
 #include "request.h"
 #include "spool.h"
 
@@ -243,21 +243,5 @@ void exchange_send(struct exchange *x);
 
 /* A parked stream is given up: its peer takes nothing. */
 void exchange_give_up(struct exchange *x);
-
-/* --- acceptor.c ----------------------------------------------------------- */
-
-/* Watches the socket.  RC_NOMEM, RC_IO: logged. */
-enum rc acceptor_start(struct mux *m);
-
-/* Accepts some of the waiting connections and reads from them; returns their
- * number.  When there is no room it stops watching the socket until
- * mux->resume_at. */
-unsigned acceptor_run(struct mux *m);
-
-/* Watches it again. */
-void acceptor_resume(struct mux *m);
-
-/* Stops watching for good: the socket may be closed afterwards. */
-void acceptor_stop(struct mux *m);
 
 #endif

@@ -346,7 +346,7 @@ mux_peers(const struct conf *conf, struct peers *peers)
 	const char *unknown;
 	enum rc rc = RC_OK;
 
-	if (!peers_make(&conf->allow_peers, peers, &unknown)) {
+	if (!acceptor_find_peers(&conf->allow_peers, peers, &unknown)) {
 		log_event(LOG_ERROR, "peers-unknown", NULL,
 		    LOG_S("why", "no memory"));
 		rc = RC_NOMEM;
@@ -357,7 +357,7 @@ mux_peers(const struct conf *conf, struct peers *peers)
 		rc = RC_INVALID;
 	}
 	if (rc != RC_OK)
-		peers_free(peers);
+		acceptor_free_peers(peers);
 	return rc;
 }
 
@@ -366,7 +366,7 @@ mux_reload(struct mux *m, struct conf *conf, struct peers *peers)
 {
 	conf_ref(conf);
 	conf_unref(m->conf);
-	peers_free(&m->peers);
+	acceptor_free_peers(&m->peers);
 	m->conf = conf;
 	m->peers = *peers;
 	*peers = (struct peers){ .uid = NULL };
@@ -387,7 +387,7 @@ mux_open(struct mux **out, const struct mux_owner *owner, struct conf *conf,
 	if ((rc = mux_peers(conf, &peers)) != RC_OK)
 		return rc;
 	if ((m = new_mux(owner, listen_fd)) == NULL) {
-		peers_free(&peers);
+		acceptor_free_peers(&peers);
 		return RC_NOMEM;
 	}
 	mux_reload(m, conf, &peers);
@@ -408,6 +408,6 @@ mux_free(struct mux *m)
 	acceptor_stop(m);
 	loop_clear(m->loop, &m->timer);
 	conf_unref(m->conf);
-	peers_free(&m->peers);
+	acceptor_free_peers(&m->peers);
 	free(m);
 }

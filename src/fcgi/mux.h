@@ -12,10 +12,10 @@
 #ifndef MUX_H
 #define MUX_H
 
+#include "acceptor.h"
 #include "conf.h"
 #include "helpers.h"
 #include "loop.h"
-#include "peers.h"
 
 struct mux;
 struct exchange; /* see exchange.h */

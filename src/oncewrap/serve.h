@@ -6,8 +6,8 @@
 #ifndef SERVE_H
 #define SERVE_H
 
+#include "acceptor.h"
 #include "conf.h"
-#include "peers.h"
 #include "store.h"
 
 struct serve;

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "acceptor.h"
 #include "conf_option.h"
 #include "log.h"
 #include "metrics.h"
 #include "mux.h"
 #include "outbox.h"
-#include "peers.h"
 #include "spool.h"
 #include "user.h"
 #include "workers.h"
@@ -174,8 +174,8 @@ check_peers(const struct conf *conf, struct conf_error *err)
 	const char *unknown;
 	char text[256];
 
-	peers_make(&conf->allow_peers, &peers, &unknown);
-	peers_free(&peers);
+	acceptor_find_peers(&conf->allow_peers, &peers, &unknown);
+	acceptor_free_peers(&peers);
 	if (unknown == NULL)
 		return true;
 	snprintf(text, sizeof(text), "no such user: %s", unknown);
@@ -322,7 +322,7 @@ settings_reload(const struct settings_reload *r, struct conf_error *err)
 	if (rc == RC_OK)
 		rc = reload_store(r, &pools);
 	if (rc != RC_OK) {
-		peers_free(&peers);
+		acceptor_free_peers(&peers);
 		(void)spool_setup(old->spool_dir, old->spool_total);
 		if (log)
 			settings_reopen_log(old->log);
