@@ -210,6 +210,8 @@ struct job {
 	 * or the attempt's lease, or a place in the queue */
 	enum decision decision;
 	int looks; /* at the record, since the request came or waited */
+	/* why there is no reservation, or RC_OK; it was read once more */
+	enum rc untaken;
 	struct record record;
 	struct store_inline_answer inline_answer;
 	bool again;        /* the key was released before */

@@ -272,6 +272,8 @@ decide_run(struct job *job)
 {
 	enum rc rc;
 
+	if (job->untaken != RC_OK)
+		return refuse_store(job, job->untaken);
 	job->age = route_age(job->rule, job->rq, clock_wall());
 	if (job->age != AGE_GOOD) {
 		job->decision = DECIDE_OLD;
@@ -378,6 +380,7 @@ engine_waited(struct job *job)
 		return PLACE_RESPOND;
 	FAULT(WAIT_OVER);
 	job->looks = 0;
+	job->untaken = RC_OK;
 	return PLACE_LOOK;
 }
 
@@ -446,6 +449,11 @@ engine_taken(struct job *job)
 	/* An attempt that was not seen may have acted. */
 	job->attempt.facts.acted_before = job->acted_before ||
 	    job->attempt.lease.attempt != job->attempts + 1;
+	/* Whether another request has run the key is still to be told. */
+	if (rc != RC_OK && job->may_have_acted) {
+		job->untaken = rc;
+		return PLACE_LOOK;
+	}
 	if (rc != RC_OK)
 		return refuse_store(job, rc);
 	if (job->decision == DECIDE_RUN) {
