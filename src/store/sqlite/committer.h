@@ -147,7 +147,7 @@ struct committer_options {
 	struct db *db; /* db, share and guard stay the caller's */
 	struct share *share;
 	struct store_guard *guard;
-	int news; /* store_news() */
+	int news;             /* store_news() */
 	int64_t shift;        /* store time is clock_boot() + shift */
 	int64_t busy_timeout; /* ms */
 	uint64_t max_wal;     /* bytes */
