@@ -9,8 +9,10 @@ SELECT $row, $response, $answer_number AS pieces FROM once_key k
 WHERE k.id = ?1 AND k.key = ?2 AND k.path = ?3 AND k.scope = ?4
     AND k.state = 'completed' AND k.kept;
 
+-- A longer body is in pieces, or planted, and is not read.
 -- name: request_of_key
-SELECT o.environment, o.body, o.body_length, o.pieces
+SELECT o.environment, CASE WHEN length(o.body) <= 131072 THEN o.body END,
+    o.body_length, o.pieces
 FROM once_request o JOIN once_key k ON k.id = o.key_id
 WHERE o.key_id = ?1 AND k.key = ?2 AND k.path = ?3 AND k.scope = ?4;
 

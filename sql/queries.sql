@@ -186,10 +186,12 @@ SELECT id, NULL AS key, NULL AS path, NULL AS scope, $record, $response
 FROM once_key
 WHERE identity = ?4 AND key = ?1 AND path = ?2 AND scope = ?3;
 
--- A piece of a body, and whether there is one more.
+-- A piece of a body, and whether there is one more.  A handler may have planted
+-- pieces: those that would take much memory, or are without end, are not read.
 -- name: piece
 SELECT body, EXISTS (SELECT 1 FROM once_piece WHERE id = 65536 * ?1 + ?2 + 1)
-FROM once_piece WHERE id = 65536 * ?1 + ?2;
+FROM once_piece
+WHERE id = 65536 * ?1 + ?2 AND ?2 < 65536 AND length(body) BETWEEN 1 AND 131072;
 
 -- The number of the pieces of a key's answer, if it is not the key's.
 -- name: answer_pieces

@@ -119,6 +119,35 @@ lose_last_piece(void)
 	    "(SELECT max(id) FROM once_piece)");
 }
 
+/* The bytes of all pieces in one: the first. */
+static UNUSED void
+join_pieces(void)
+{
+	raw("CREATE TABLE whole AS SELECT min(id) AS id, CAST(group_concat("
+	    "CAST(body AS TEXT), '') AS BLOB) AS body "
+	    "FROM (SELECT id, body FROM once_piece ORDER BY id);"
+	    "DELETE FROM once_piece;"
+	    "INSERT INTO once_piece SELECT id, body FROM whole;"
+	    "DROP TABLE whole");
+}
+
+/* Before the last piece. */
+static UNUSED void
+plant_empty_piece(void)
+{
+	raw("UPDATE once_piece SET id = id + 1 "
+	    "WHERE id = (SELECT max(id) FROM once_piece);"
+	    "INSERT INTO once_piece SELECT max(id) - 1, x'' FROM once_piece");
+}
+
+/* The pieces of the only request, in its row. */
+static UNUSED void
+join_request(void)
+{
+	join_pieces();
+	raw("UPDATE once_request SET body = (SELECT body FROM once_piece)");
+}
+
 /* One piece is too many. */
 static UNUSED void
 repeat_last_piece(void)

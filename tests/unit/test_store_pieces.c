@@ -320,6 +320,27 @@ STORE_TEST(doctor_finds_pieces_and_requests_that_do_not_match)
 	assert_false(bodies_are_well());
 }
 
+/* A handler that shares the store may have planted them.  They would be in
+ * memory whole, or have no end. */
+STORE_TEST(pieces_and_requests_of_no_length_of_ours_are_not_read)
+{
+	static void (*const plants[])(
+	    void) = { join_pieces, plant_empty_piece, join_request };
+	struct requester r;
+
+	for (size_t i = 0; i < COUNT(plants); i++) {
+		send_request(&r, "k", SOME, false);
+		answered(&r);
+		assert_ok(r.rc);
+		assert_true(stored_is("k", SOME));
+		plants[i]();
+		assert_false(stored_is("k", SOME));
+		settle_for(&r.lease, RECORD_COMPLETED, 0);
+		forget_key(r.lease.id);
+		delete_all(PIECES);
+	}
+}
+
 /* A reader keeps the log from being truncated. */
 STORE_TEST(a_request_that_has_begun_is_not_refused_for_a_long_log)
 {
