@@ -167,7 +167,7 @@ started(struct helpers_task *t)
 		(void)child_reap(&p->child);
 		p->error = ENOMEM;
 		start_failed(p);
-	} else if (p->old || child_exited(&p->child) ||
+	} else if ((p->exited = child_exited(&p->child)) || p->old ||
 	    !workers_is_wanted(p->pool))
 		p->state = WORKERS_SPENT;
 	else

@@ -4,11 +4,13 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "run_fixture.h"
@@ -67,12 +69,22 @@ be_a_process(int argc, char **argv)
 
 /* --- the spawner --------------------------------------------------------- */
 
+/* The processes end at their start, before the loop hears of them. */
+static atomic_bool ends_at_start;
+static atomic_uint starts;
+
 static void
 start_process(UNUSED void *arg, struct workers_process *p)
 {
 	const struct workers_mark mark = { .held = -1, .token = "" };
+	const pid_t pid = workers_start(p, &mark);
+	siginfo_t info;
 
-	(void)workers_start(p, &mark);
+	atomic_fetch_add(&starts, 1);
+	if (pid == -1 || !atomic_load(&ends_at_start))
+		return;
+	(void)kill(pid, SIGKILL);
+	(void)waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | __WALL);
 }
 
 static void
@@ -227,6 +239,29 @@ TEST(one_that_dies_is_replaced_and_its_end_is_known)
 		end(&t);
 		has_answered(&t, "000\n");
 	}
+}
+
+TEST(one_that_ends_at_its_start_is_a_failure)
+{
+	struct try t;
+
+	atomic_store(&ends_at_start, true);
+	begin(&t, 0, "e");
+	end(&t);
+	atomic_store(&starts, 0);
+	prepare(&t, 0, "p000\n", 2000);
+	go(&t);
+	end(&t);
+	assert_int_equal(t.facts.end, RUN_NOT_STARTED);
+	assert_int_equal(t.facts.error, ECONNREFUSED);
+	assert_true(atomic_load(&starts) < 10);
+	atomic_store(&ends_at_start, false);
+	do {
+		loop_round(loop, clock_mono() + 10);
+		begin(&t, 0, "p000\n");
+		end(&t);
+	} while (t.facts.end == RUN_NOT_STARTED);
+	has_answered(&t, "000\n");
 }
 
 TEST(waiting_ends_at_the_timeout)
