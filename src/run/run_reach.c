@@ -231,6 +231,8 @@ asked(struct workers_ask *ask)
 		reached(run);
 	} else if ((error = errno) == ECONNREFUSED || error == EAGAIN) {
 		workers_reject(ask->process, "it took no connection");
+		/* Its end may have been told by now. */
+		run->exited = run->out_ready = false;
 		/* Its time may have ended while this was on the way. */
 		loop_set(run->runs->loop, &run->late,
 		    run_is_draining() ? 0 : run->deadline);

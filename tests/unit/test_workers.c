@@ -53,6 +53,10 @@ serve(int fd)
 		(void)!read(fd, bytes, sizeof(bytes)); /* nothing comes */
 	(void)!write(fd, text, sizeof(text) - 1);
 	close(fd);
+	if (does[2] == 'l') {
+		(void)shutdown(0, SHUT_RDWR);
+		_exit(0);
+	}
 }
 
 static __attribute__((constructor)) void
@@ -239,6 +243,25 @@ TEST(one_that_dies_is_replaced_and_its_end_is_known)
 		end(&t);
 		has_answered(&t, "000\n");
 	}
+}
+
+TEST(the_end_of_one_that_refuses_is_not_the_end_of_the_next)
+{
+	struct try last, next;
+	siginfo_t info;
+
+	begin(&last, 0, "p000\n");
+	end(&last);
+	has_answered(&last, "000\n");
+	begin(&last, 0, "l");
+	begin(&next, 0, "p000\n");
+	/* The loop hears of the answer and of the end at once. */
+	(void)waitid(
+	    P_PID, (id_t)run_pid(last.run), &info, WEXITED | WNOWAIT | __WALL);
+	end(&last);
+	has_answered(&last, "");
+	end(&next);
+	has_answered(&next, "000\n");
 }
 
 TEST(one_that_ends_at_its_start_is_a_failure)
