@@ -130,8 +130,9 @@ engine_free_slot(struct job *job)
 	metrics_add(METRICS_WORKERS_BUSY, -1);
 	if ((next = TAILQ_FIRST(&s->waiting)) != NULL) {
 		slot_give(next, s);
-		/* The reservation reads the record again. */
-		if (next->guarded)
+		/* The reservation reads the record again; but one that has
+		 * become too old gets an answer that is there. */
+		if (next->guarded && next->rule->max_request_age == 0)
 			next->place = PLACE_DECIDE;
 		engine_wake(next);
 	} else if (s->retired && s->running == 0)

@@ -225,6 +225,30 @@ def test_request_that_is_too_old_or_undated_is_refused(t):
     eq(len(t.ledger()), 6)
 
 
+def test_a_duplicate_that_becomes_too_old_in_the_queue_gets_the_answer(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh(HOLD),
+                  server={'workers': '1', 'admin_path': '/once'},
+                  defaults={'max_request_age': '1h', 'concurrent': 'wait',
+                            'request_timestamp': 'X-Sent-At'})
+    other = Background(lambda: once.post('o', headers={'X-Sent-At': stamp(0)}))
+    gate.wait()
+    one = Background(lambda: once.post('k', headers={'X-Sent-At': stamp(0)}))
+    once.wait_gauge('programs_waiting', 1)
+    sent = time.time()
+    two = Background(
+        lambda: once.post('k', headers={'X-Sent-At': stamp(-3595)}))
+    once.wait_gauge('programs_waiting', 2)
+    gate.open()
+    first(other.result(), 201)
+    gate.wait()
+    wait_until(lambda: time.time() > sent + 7, 'it is too old')
+    gate.open()
+    first(one.result(), 201)
+    replay(two.result(), one.result())
+    eq(len(t.ledger()), 2)
+
+
 def test_only_a_request_that_would_run_can_be_too_old(t):
     gate = t.gate()
     once = t.once(handler=t.sh(
