@@ -137,8 +137,8 @@ class Once:
         self.process.send_signal(signal.SIGTERM)
 
     def halt(self):
-        """Stops it while its loop waits, so that no call of the loop lasts until
-        SIGCONT."""
+        """Stops it while its loop waits, so that no call of the loop lasts
+        until SIGCONT."""
         base.wait_until(
             lambda: any(fields['Name'] == 'loop' and fields['State'][0] == 'S'
                         for fields in proc.thread_status(self.pid).values()),
