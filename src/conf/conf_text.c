@@ -215,8 +215,8 @@ bool
 conf_text_handler(const char *text, struct conf_arena *arena,
     struct conf_list *out, struct conf_error *why)
 {
+	const char *address = text;
 	char **item;
-	const char *address;
 
 	if (strncmp(text, "unix:", 5) != 0 && strncmp(text, "tcp:", 4) != 0)
 		return conf_text_argv(text, arena, out, why);

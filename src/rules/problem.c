@@ -166,7 +166,7 @@ problem_find(enum problem_code code)
 const char *
 problem_name(enum problem_code code)
 {
-#define NAME(unused, id, name) [PROBLEM_##id] = name,
+#define NAME(unused, id, name) [PROBLEM_##id] = (name),
 	static const char *const names[] = { [PROBLEM_NONE] = "none",
 		METRICS_CODES(NAME, ) };
 #undef NAME
