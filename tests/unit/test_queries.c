@@ -23,7 +23,10 @@ run(const char *sql)
 static int
 close_database(UNUSED void **state)
 {
-	return sqlite3_close(db);
+	int rc = sqlite3_close(db);
+
+	db = NULL;
+	return rc;
 }
 
 /* Makes it anew. */

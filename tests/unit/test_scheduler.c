@@ -22,8 +22,9 @@ static atomic_int may_start; /* threads */
 static atomic_int refused;
 static struct loop *loop;
 static bool may_watch, sees_nothing;
-static int blind = -1; /* the watch that sees nothing */
-static bool asleep;    /* it waits until the database is written */
+/* Helpers have loops of their own, which watch, too. */
+static atomic_int blind = -1; /* the watch that sees nothing */
+static atomic_bool asleep;    /* it waits until the database is written */
 static bool ended;
 
 int __real_thread_start(pthread_t *thread, const char *name, size_t stack,
@@ -81,7 +82,8 @@ __wrap_store_effect_next(
 enum rc
 __wrap_loop_watch(struct loop *l, struct loop_watch *w, int fd, unsigned events)
 {
-	asleep = asleep || (fd == blind && fd != -1);
+	if (fd == blind && fd != -1)
+		asleep = true;
 	return __real_loop_watch(l, w, fd, events);
 }
 
