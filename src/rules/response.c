@@ -370,6 +370,7 @@ static const struct {
 	{ 408, "Request Timeout" },
 	{ 409, "Conflict" },
 	{ 410, "Gone" },
+	{ 411, "Length Required" },
 	{ 412, "Precondition Failed" },
 	{ 413, "Content Too Large" },
 	{ 415, "Unsupported Media Type" },

@@ -293,6 +293,7 @@ TEST(head_that_does_not_fit_leaves_nothing)
 TEST(reasons_of_all_statuses)
 {
 	assert_string_equal(response_reason(200), "OK");
+	assert_string_equal(response_reason(411), "Length Required");
 	assert_string_equal(response_reason(422), "Unprocessable Content");
 	assert_string_equal(response_reason(429), "Too Many Requests");
 	assert_string_equal(response_reason(504), "Gateway Timeout");
