@@ -74,14 +74,16 @@ STORE_TEST(every_list_goes_on)
 	}
 }
 
-/* The first rows are told, and the others are counted. */
+/* The first rows are told, and the others are counted, as far as there is
+ * time: a busy machine may need another try. */
 STORE_TEST(a_list_says_how_many_more)
 {
 	struct store_browse b = { .filter.state = RECORD_IN_PROGRESS };
-	struct store_found found;
+	struct store_found found = { .all = false };
 
 	reserve_many("", MANY);
-	assert_ok(store_browse(store, &b, &found));
+	for (int i = 0; i < 100 && !found.all; i++)
+		assert_ok(store_browse(store, &b, &found));
 	assert_int_equal(found.n, STORE_BROWSE_ROWS);
 	assert_int_equal(found.count, MANY);
 	assert_true(found.all && found.back_to == 0);
