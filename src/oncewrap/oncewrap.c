@@ -244,8 +244,10 @@ drain(struct daemon *d, int64_t until_mono)
 			log_event(LOG_WARN, "drain-timeout", NULL,
 			    LOG_S("note", "the handlers are being ended"));
 			FAULT(STOP_DRAIN);
-			run_drain();
+			/* First: no request is to get the slot of a handler
+			 * that is ended. */
 			serve_drain(d->serve);
+			run_drain();
 			ending = true;
 		}
 		if (ending)

@@ -12,6 +12,7 @@ import subprocess
 
 import answer as answer_module
 import base
+import proc
 from answer import Answer
 
 KINDS = ('lighttpd', 'lighttpd-bin-path', 'nginx', 'apache-proxy-fcgi',
@@ -132,13 +133,18 @@ class Server:
             'listens'
 
     def stop(self):
+        started = []
         if self.process.poll() is None:
+            started = proc.descendants(self.process.pid)
             self.process.terminate()
             try:
                 self.process.wait(10 * base.SLOW)
             except subprocess.TimeoutExpired:
                 pass
         base.end(self.process)
+        # An oncewrap that lighttpd started needs its store until it has ended.
+        base.wait_until(lambda: not any(proc.alive(pid) for pid in started),
+                        'what it started has ended')
         # Of an oncewrap that it started, too.
         for label, path in self.t.logs:
             if os.path.exists(path):
