@@ -220,6 +220,8 @@ write_array(struct writer *w, struct span span)
 static void
 write_value(struct writer *w, struct span span)
 {
+	const char *end = w->p;
+
 	switch (*w->p) {
 	case '{':
 		write_object(w, span);
@@ -231,7 +233,10 @@ write_value(struct writer *w, struct span span)
 		write_until(w, json_text_end(w->p));
 		break;
 	default:
-		write_until(w, w->p + strcspn(w->p, ",]}"));
+		/* strchr() finds the end of the text, too. */
+		while (strchr(",]}", *end) == NULL)
+			end++;
+		write_until(w, end);
 	}
 }
 
