@@ -46,8 +46,7 @@ static const struct {
 static void
 store_called(struct store_call *call)
 {
-	struct job *job =
-	    (struct job *)(void *)((char *)call - offsetof(struct job, call));
+	struct job *job = OWNER(call, struct job, call);
 
 	engine_go(job, job->place);
 }
@@ -104,8 +103,7 @@ job_free(struct job *job)
 static void
 help_job(struct helpers_task *t)
 {
-	struct job *job =
-	    (struct job *)(void *)((char *)t - offsetof(struct job, task));
+	struct job *job = OWNER(t, struct job, task);
 
 	job->place = places[job->place].go(job);
 }
@@ -122,8 +120,7 @@ help_with_store(void *arg)
 static void
 job_helped(struct helpers_task *t)
 {
-	struct job *job =
-	    (struct job *)(void *)((char *)t - offsetof(struct job, task));
+	struct job *job = OWNER(t, struct job, task);
 
 	engine_go(job, job->place);
 }

@@ -7,7 +7,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "clock.h"
@@ -341,8 +340,7 @@ engine_fetch(struct job *job)
 static void
 look_at_some(struct loop_timer *t)
 {
-	struct engine *engine = (struct engine *)(void *)((char *)t -
-	    offsetof(struct engine, look));
+	struct engine *engine = OWNER(t, struct engine, look);
 	struct job *job;
 
 	for (int i = 0;

@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "metrics.h"
@@ -81,8 +80,7 @@ send_wake(struct engine *engine)
 static void
 go_on_with_woken(struct loop_message *m)
 {
-	struct engine *engine = (struct engine *)(void *)((char *)m -
-	    offsetof(struct engine, wake));
+	struct engine *engine = OWNER(m, struct engine, wake);
 	struct job *job, *last = TAILQ_LAST(&engine->woken, job_list);
 	bool more = true;
 
@@ -111,8 +109,7 @@ engine_wake(struct job *job)
 void
 engine_timer_due(struct loop_timer *t)
 {
-	engine_wake(
-	    (struct job *)(void *)((char *)t - offsetof(struct job, timer)));
+	engine_wake(OWNER(t, struct job, timer));
 }
 
 enum place

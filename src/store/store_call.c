@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,17 +64,10 @@ store_call_ended(struct store_call *call)
 	call->done(call);
 }
 
-static struct store_call *
-call_of(struct helpers_task *t)
-{
-	return (struct store_call *)(void *)((char *)t -
-	    offsetof(struct store_call, task));
-}
-
 static void
 call_work(struct helpers_task *t)
 {
-	struct store_call *call = call_of(t);
+	struct store_call *call = OWNER(t, struct store_call, task);
 
 	call->rc = call->work(call);
 }
@@ -83,7 +75,7 @@ call_work(struct helpers_task *t)
 static void
 call_worked(struct helpers_task *t)
 {
-	store_call_ended(call_of(t));
+	store_call_ended(OWNER(t, struct store_call, task));
 }
 
 /* Lets a helper do it; returns false. */

@@ -4,7 +4,6 @@
  */
 #include "config.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "fault.h"
@@ -148,8 +147,7 @@ sqlite_call_open(struct store *store)
 static void
 call_told(struct loop_message *m)
 {
-	struct write *w = (struct write *)(void *)((char *)m -
-	    offsetof(struct write, message));
+	struct write *w = OWNER(m, struct write, message);
 	struct store_call *call = w->caller;
 
 	loop_clear(w->loop, &call->late);
@@ -160,8 +158,7 @@ call_told(struct loop_message *m)
 static void
 call_late(struct loop_timer *t)
 {
-	struct store_call *call = (struct store_call *)(void *)((char *)t -
-	    offsetof(struct store_call, late));
+	struct store_call *call = OWNER(t, struct store_call, late);
 	struct committer *c = call->store->committer;
 	int64_t until;
 	enum rc rc;
@@ -352,8 +349,7 @@ struct outcome_write {
 static struct outcome_write *
 outcome_of(struct write *w)
 {
-	return (struct outcome_write *)(void *)((char *)w -
-	    offsetof(struct outcome_write, w));
+	return OWNER(w, struct outcome_write, w);
 }
 
 static void
