@@ -74,6 +74,23 @@ stop_refuse(struct mux *m)
 	m->owner.told(m->owner.arg, MUX_REFUSED);
 }
 
+/* Reads from the connections of a list, each once: those that come back to it
+ * meanwhile have their turn in the next round. */
+static void
+read_each(struct conn_list *list)
+{
+	struct conn_list now = TAILQ_HEAD_INITIALIZER(now);
+	struct conn *c;
+
+	TAILQ_CONCAT(&now, list, link);
+	TAILQ_FOREACH(c, &now, link)
+	c->list = &now;
+	while ((c = TAILQ_FIRST(&now)) != NULL) {
+		conn_take(c);
+		conn_read(c);
+	}
+}
+
 /*
  * One step of mux_stop(): each connection between two requests is checked once
  * more, and closed if no request has come.  A connection that was never used
@@ -82,18 +99,9 @@ stop_refuse(struct mux *m)
 static void
 look_again(struct mux *m)
 {
-	struct conn_list idle = TAILQ_HEAD_INITIALIZER(idle);
-	struct conn *c;
-
 	m->looked = true;
 	mux_again(m);
-	TAILQ_CONCAT(&idle, &m->idle, link);
-	TAILQ_FOREACH(c, &idle, link)
-	c->list = &idle;
-	while ((c = TAILQ_FIRST(&idle)) != NULL) {
-		conn_take(c);
-		conn_read(c);
-	}
+	read_each(&m->idle);
 }
 
 /* Whether a request may still be arriving. */
@@ -203,29 +211,14 @@ mux_close(struct mux *m, int64_t until_mono)
 
 /* --- rounds --- */
 
-/* Serves the connections that had input left after an answer was sent. */
-static void
-serve_ready(struct mux *m)
-{
-	struct conn_list ready = TAILQ_HEAD_INITIALIZER(ready);
-	struct conn *c;
-
-	TAILQ_CONCAT(&ready, &m->ready, link);
-	TAILQ_FOREACH(c, &ready, link)
-	c->list = &ready;
-	while ((c = TAILQ_FIRST(&ready)) != NULL) {
-		conn_take(c);
-		conn_read(c);
-	}
-}
-
 static void
 mux_come(struct loop_message *msg)
 {
 	struct mux *m = OWNER(msg, struct mux, again);
 
 	m->is_again = false;
-	serve_ready(m);
+	/* They had input left after an answer was sent. */
+	read_each(&m->ready);
 	mux_advance(m);
 }
 
