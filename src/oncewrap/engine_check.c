@@ -191,7 +191,7 @@ engine_check_size(struct job *job)
 }
 
 static bool
-refuse_twin(struct job *job)
+refuse_repeated(struct job *job)
 {
 	const char *name = scope_repeated(job->rq, &job->rule->scope);
 
@@ -253,7 +253,7 @@ engine_check_scope(struct job *job)
 	if (rc == RC_NOMEM)
 		return engine_refuse_store(job, rc);
 	if (rc == RC_INVALID)
-		return refuse_twin(job);
+		return refuse_repeated(job);
 	if (rc != RC_OK)
 		return refuse_names(job, PROBLEM_KEY_INVALID,
 		    "The values that name the caller are too long:",
