@@ -11,7 +11,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <time.h>
 
 #include "clock.h"
 #include "fault.h"
@@ -78,28 +77,13 @@ queue_remove(struct txn_queue *q, struct txn_op *op)
 
 /* --- waiting -------------------------------------------------------------- */
 
-/* Semaphores wait by the wall clock.  If that jumps, another group begins
- * sooner, or later. */
-static bool
-wait_shortly(struct txn_op *op)
-{
-	const int64_t wall = clock_wall() + WAITING_LONG;
-	const struct timespec until = { (time_t)(wall / 1000),
-		(long)(wall % 1000) * 1000000 };
-	int rc;
-
-	while ((rc = sem_timedwait(&op->wake, &until)) == -1 && errno == EINTR)
-		;
-	return rc == 0;
-}
-
 /* Waits until the operation has ended, or must lead a group. */
 static void
 wait_for_turn(struct txn_pool *pool, struct txn_queue *q, struct txn_op *op)
 {
 	bool leads;
 
-	if (wait_shortly(op))
+	if (clock_wait_mono(&op->wake, clock_mono() + WAITING_LONG))
 		return;
 	lock_take(&pool->lock);
 	leads = q->groups < q->most && queue_remove(q, op);
