@@ -57,8 +57,10 @@ __wrap_thread_start(pthread_t *thread, const char *name, size_t stack,
 int
 __wrap_store_watch(const struct store *watched)
 {
-	if (sees_nothing)
-		return blind = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (sees_nothing) {
+		blind = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		return blind;
+	}
 	return may_watch ? __real_store_watch(watched) : -1;
 }
 
@@ -97,7 +99,9 @@ setup_store(void **state)
 	atomic_store(&may_start, 1000);
 	atomic_store(&refused, 0);
 	may_watch = true;
-	sees_nothing = asleep = ended = false;
+	sees_nothing = false;
+	asleep = false;
+	ended = false;
 	blind = -1;
 	return loop_open(&loop) == RC_OK ? 0 : -1;
 }
