@@ -31,6 +31,7 @@ struct loop {
 	int epoll;
 	struct loop_watch wake; /* the eventfd */
 	int64_t now;
+	uint64_t rounds;
 	struct loop_timer *first;
 	bool in_timers;                      /* calls those that are due */
 	_Atomic(struct loop_message *) sent; /* the last one first */
@@ -363,6 +364,7 @@ loop_round(struct loop *l, int64_t until)
 		assert(errno == EINTR);
 	l->n = n > 0 ? n : 0;
 	l->now = clock_mono();
+	l->rounds++;
 	call_watches(l);
 	take_messages(l);
 	call_timers(l);
@@ -388,6 +390,12 @@ loop_now(const struct loop *l)
 	return l->now;
 }
 
+uint64_t
+loop_round_number(const struct loop *l)
+{
+	return l->rounds;
+}
+
 enum rc
 loop_open(struct loop **out)
 {
@@ -398,6 +406,7 @@ loop_open(struct loop **out)
 	if (l == NULL)
 		return RC_NOMEM;
 	l->now = clock_mono();
+	l->rounds = 1;
 	l->wake = (struct loop_watch){ .ready = woken, .fd = -1 };
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);
 	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

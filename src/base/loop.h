@@ -63,6 +63,8 @@ void loop_end(struct loop *l);
 
 /* The time when this round began: clock_mono() (ms). */
 int64_t loop_now(const struct loop *l);
+/* The number of this round; not 0. */
+uint64_t loop_round_number(const struct loop *l);
 
 /*
  * Watches a descriptor for EPOLLIN, EPOLLOUT or both; with EPOLLET each change

@@ -121,7 +121,10 @@ store_reader_glance(struct store *store, struct store_reader **out)
 
 	if ((*out = store->glancer) == NULL)
 		return RC_BUSY;
-	if ((rc = store_guard_check(&store->guard)) == RC_OK)
+	(*out)->trusted =
+	    (*out)->checked_in == loop_round_number(store->base.loop);
+	rc = (*out)->trusted ? RC_OK : store_guard_check(&store->guard);
+	if (rc == RC_OK)
 		db_glance_begin((*out)->db);
 	return rc;
 }
@@ -175,8 +178,16 @@ store_reader_close_all(struct store *store)
 enum rc
 store_reader_after(struct store *store, struct store_reader *reader, enum rc rc)
 {
-	enum rc file = store_guard_file(&store->guard, reader->db);
+	enum rc file;
 
+	if (reader->trusted && (rc == RC_OK || rc == RC_NOTFOUND)) {
+		file = store_guard_mapped(&store->guard);
+	} else {
+		file = store_guard_file(&store->guard, reader->db);
+		if (file == RC_OK && reader == store->glancer)
+			reader->checked_in =
+			    loop_round_number(store->base.loop);
+	}
 	if (rc == RC_OK || file == RC_WENT_BACK)
 		rc = file;
 	if (rc != RC_OK && rc != RC_NOTFOUND && !db_glances(reader->db))
