@@ -344,7 +344,7 @@ engine_fingerprint(struct job *job, const char *fingerprint_spec)
 		engine_body_close(&body);
 	}
 	if (rc == RC_OK)
-		rc = fingerprint_end(fp, job->reservation.fingerprint);
+		fingerprint_end(fp, job->reservation.fingerprint);
 	fingerprint_free(fp);
 	engine_drop_json(job);
 	return rc;

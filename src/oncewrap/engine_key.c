@@ -39,13 +39,8 @@ memory_take(struct job *job, size_t cost)
 static int64_t
 json_caller(const struct job *job)
 {
-	int64_t number;
-
 	return scope_caller_number(store_secret(job->engine->store),
-		   job->scope.data, request_param(job->rq, "REMOTE_ADDR"), "",
-		   &number) == RC_OK
-	    ? number
-	    : 0;
+	    job->scope.data, request_param(job->rq, "REMOTE_ADDR"), "");
 }
 
 /* The job that is next: the first to come, but callers alternate. */

@@ -84,34 +84,33 @@ method_word(const char *method)
 }
 
 /* Fills in what the reservation says of its caller. */
-static enum rc
+static void
 note_caller(struct job *job)
 {
 	const unsigned char *secret = store_secret(job->engine->store);
 	const char *cookie = request_param(job->rq, "HTTP_COOKIE");
 	struct store_reservation *rv = &job->reservation;
-	unsigned char bytes[CALLER_COOKIE_LEN] = { 0 };
-	enum rc rc;
+	unsigned char bytes[CALLER_COOKIE_LEN];
 
 	if (rv->caller != 0)
-		return RC_OK;
+		return;
 	rv->peer = request_param(job->rq, "REMOTE_ADDR");
 	rv->method = method_word(job->rq->method);
 	rv->instance = job->rq->instance + strlen("urn:uuid:");
-	rc = scope_caller_number(
-	    secret, job->scope.data, rv->peer, job->rule->path, &rv->caller);
-	if (rc == RC_OK && is_of_browser(job)) {
+	rv->caller = scope_caller_number(
+	    secret, job->scope.data, rv->peer, job->rule->path);
+	if (is_of_browser(job)) {
 		/* Without cookies it is like no other. */
 		uuid_random(job->cookie);
-		if (cookie != NULL && *cookie != '\0' &&
-		    (rc = scope_caller_cookie(secret, cookie, bytes)) == RC_OK)
+		if (cookie != NULL && *cookie != '\0') {
+			scope_caller_cookie(secret, cookie, bytes);
 			uuid_text(bytes, job->cookie);
+		}
 		rv->cookie = job->cookie;
 	}
 	if (rv->peer != NULL &&
 	    (*rv->peer == '\0' || strlen(rv->peer) > LIMIT_PEER))
 		rv->peer = NULL;
-	return rc;
 }
 
 /* --- what is stored under the key ----------------------------------------- */
@@ -169,11 +168,9 @@ judge_record(struct job *job)
 	struct store_reservation *rv = &job->reservation;
 	const struct record *record = &job->record;
 	enum decide_match match;
-	enum rc rc;
 
-	if ((record->cookie[0] != '\0' || is_of_browser(job)) &&
-	    (rc = note_caller(job)) != RC_OK)
-		return refuse_store(job, rc);
+	if (record->cookie[0] != '\0' || is_of_browser(job))
+		note_caller(job);
 	match = decide_match(record, rv->fingerprint_spec, rv->fingerprint);
 	job->decision =
 	    decide(record, decide_is_mine(record, rv->peer, rv->cookie),
@@ -269,8 +266,6 @@ is_too_fast(struct job *job)
 static enum place
 decide_run(struct job *job)
 {
-	enum rc rc;
-
 	if (job->untaken != RC_OK)
 		return refuse_store(job, job->untaken);
 	job->age = route_age(job->rule, job->rq, clock_wall());
@@ -278,8 +273,7 @@ decide_run(struct job *job)
 		job->decision = DECIDE_OLD;
 		return PLACE_RESPOND;
 	}
-	if ((rc = note_caller(job)) != RC_OK)
-		return refuse_store(job, rc);
+	note_caller(job);
 	if (is_too_fast(job)) {
 		job->decision = DECIDE_CROWDED;
 		return PLACE_RESPOND;

@@ -146,11 +146,11 @@ read_act(struct page *p, struct page_target *t)
 	return act < PAGE_NACTS;
 }
 
-enum rc
+void
 page_sign(
     struct page *p, const struct page_token *bound, char token[PAGE_TOKEN_SIZE])
 {
-	return page_token_make(
+	page_token_make(
 	    bound, store_secret(p->store), store_now(p->store), token);
 }
 
@@ -182,12 +182,8 @@ ask(struct page *p, const struct page_target *t, const char *why,
 	const char *title = acts[t->act].title;
 	struct html *html = &p->html;
 	char token[PAGE_TOKEN_SIZE];
-	enum rc rc = page_sign(p, &t->bound, token);
 
-	if (rc != RC_OK) {
-		page_store_failed(p, rc);
-		return;
-	}
+	page_sign(p, &t->bound, token);
 	page_begin(p, why != NULL ? 400 : 200, title);
 	page_html_h1(html, title);
 	page_html_facts(html);

@@ -157,7 +157,7 @@ void
 page_log_act(struct page *p, const struct page_target *t, const char *result);
 
 /* page_token_make() and page_token_is_good() with this store's secret, now. */
-enum rc page_sign(struct page *p, const struct page_token *bound,
+void page_sign(struct page *p, const struct page_token *bound,
     char token[PAGE_TOKEN_SIZE]);
 bool page_is_signed(
     struct page *p, const struct page_token *bound, const char *token);

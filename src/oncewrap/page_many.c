@@ -260,9 +260,8 @@ page_many_confirm(struct page *p)
 	if (begin_many(p, &m)) {
 		m.moment = store_wall(p->store, store_now(p->store));
 		m.bound.changed = m.moment;
+		page_sign(p, &m.bound, m.token);
 		rc = count_keys(p, m.act, &m.search, &c);
-		if (rc == RC_OK)
-			rc = page_sign(p, &m.bound, m.token);
 		if (rc != RC_OK)
 			page_store_failed(p, rc);
 		else if (c.n == 0)

@@ -82,7 +82,7 @@ page_form_number(const struct request *rq, const char *name)
 /* No other HMAC under the store's secret begins so: see scope.c. */
 static const char purpose[] = "oncewrap: token of the operator's page\n";
 
-static enum rc
+static void
 digest_bound(
     const struct page_token *t, int64_t made, unsigned char out[DIGEST_LEN])
 {
@@ -97,29 +97,23 @@ digest_bound(
 	digest_count(&d, (uint64_t)t->life);
 	digest_count(&d, (uint64_t)t->changed);
 	digest_count(&d, (uint64_t)made);
-	return digest_end(&d, out);
+	digest_end(&d, out);
 }
 
-enum rc
+void
 page_token_make(const struct page_token *t,
     const unsigned char secret[SCOPE_SECRET_LEN], int64_t now,
     char out[PAGE_TOKEN_SIZE])
 {
 	unsigned char digest[DIGEST_LEN], mac[DIGEST_LEN];
 	int n;
-	enum rc rc;
 
-	rc = digest_bound(t, now, digest);
-	if (rc == RC_OK)
-		rc = digest_mac_for(
-		    secret, purpose, digest, sizeof(digest), mac);
-	if (rc != RC_OK)
-		return rc;
+	digest_bound(t, now, digest);
+	digest_mac_for(secret, purpose, digest, sizeof(digest), mac);
 	n = snprintf(out, PAGE_TOKEN_SIZE, "%" PRIx64 "-", (uint64_t)now);
 	for (size_t i = 0; i < sizeof(mac); i++)
 		n += snprintf(
 		    out + n, PAGE_TOKEN_SIZE - (size_t)n, "%02x", mac[i]);
-	return RC_OK;
 }
 
 bool
@@ -135,8 +129,7 @@ page_token_is_good(const struct page_token *t,
 	if (errno != 0 || *end != '-' || made > now ||
 	    made < now - PAGE_TOKEN_AGE)
 		return false;
-	if (page_token_make(t, secret, made, own) != RC_OK)
-		return false;
+	page_token_make(t, secret, made, own);
 	return len == strlen(own) && CRYPTO_memcmp(own, text, len) == 0;
 }
 

@@ -54,8 +54,8 @@ struct page_token {
 	int64_t changed;
 };
 
-/* Makes the token; now is store time (ms).  RC_OK or RC_NOMEM. */
-enum rc page_token_make(const struct page_token *t,
+/* Makes the token; now is store time (ms). */
+void page_token_make(const struct page_token *t,
     const unsigned char secret[SCOPE_SECRET_LEN], int64_t now,
     char out[PAGE_TOKEN_SIZE]);
 

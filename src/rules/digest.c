@@ -1,65 +1,29 @@
 /*
- * SHA-256 over parts.
+ * See digest.h.
  */
 #include "config.h"
 
 #include <assert.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <string.h>
 
-#include <openssl/hmac.h>
-
 #include "digest.h"
-
-/* Fetched once: EVP_sha256() makes libcrypto fetch it at each use. */
-static const EVP_MD *
-sha256(void)
-{
-	static _Atomic(EVP_MD *) kept;
-	EVP_MD *md = atomic_load(&kept), *other = NULL;
-
-	if (md != NULL)
-		return md;
-	md = EVP_MD_fetch(NULL, "SHA256", NULL);
-	if (md == NULL || atomic_compare_exchange_strong(&kept, &other, md))
-		return md;
-	EVP_MD_free(md);
-	return other;
-}
 
 void
 digest_begin(struct digest *d)
 {
-	const EVP_MD *type = sha256();
-
-	d->md = EVP_MD_CTX_new();
-	if (type == NULL || EVP_DigestInit_ex(d->md, type, NULL) != 1)
-		digest_free(d);
+	(void)SHA256_Init(&d->sha);
 }
 
 void
-digest_free(struct digest *d)
-{
-	EVP_MD_CTX_free(d->md);
-	d->md = NULL;
-}
-
-enum rc
 digest_end(struct digest *d, unsigned char out[DIGEST_LEN])
 {
-	const bool good =
-	    d->md != NULL && EVP_DigestFinal_ex(d->md, out, NULL) == 1;
-
-	digest_free(d);
-	return good ? RC_OK : RC_NOMEM;
+	(void)SHA256_Final(out, &d->sha);
 }
 
 void
 digest_bytes(struct digest *d, const void *bytes, size_t n)
 {
-	if (d->md != NULL && n > 0 && EVP_DigestUpdate(d->md, bytes, n) != 1)
-		digest_free(d);
+	(void)SHA256_Update(&d->sha, bytes, n);
 }
 
 void
@@ -91,33 +55,49 @@ digest_nested(struct digest *d, struct digest *nested)
 {
 	unsigned char out[DIGEST_LEN];
 
-	if (digest_end(nested, out) == RC_OK)
-		digest_bytes(d, out, sizeof(out));
-	else
-		digest_free(d);
+	digest_end(nested, out);
+	digest_bytes(d, out, sizeof(out));
 }
 
-enum rc
+void
 digest_of(const void *bytes, size_t n, unsigned char out[DIGEST_LEN])
 {
 	struct digest d;
 
 	digest_begin(&d);
 	digest_bytes(&d, bytes, n);
-	return digest_end(&d, out);
+	digest_end(&d, out);
 }
 
-enum rc
+/* Begins with the key, each of its bytes changed by mask. */
+static void
+begin_with_key(
+    struct digest *d, const unsigned char *key, size_t n, unsigned char mask)
+{
+	unsigned char block[DIGEST_KEY];
+
+	for (size_t i = 0; i < sizeof(block); i++)
+		block[i] = (unsigned char)(i < n ? key[i] ^ mask : mask);
+	digest_begin(d);
+	digest_bytes(d, block, sizeof(block));
+}
+
+/* RFC 2104, section 2. */
+void
 digest_mac(const void *key, size_t key_len, const void *bytes, size_t n,
     unsigned char out[DIGEST_LEN])
 {
-	const unsigned char *mac =
-	    HMAC(sha256(), key, (int)key_len, bytes, n, out, NULL);
+	struct digest inner, outer;
 
-	return mac != NULL ? RC_OK : RC_NOMEM;
+	assert(key_len <= DIGEST_KEY);
+	begin_with_key(&inner, key, key_len, 0x36);
+	digest_bytes(&inner, bytes, n);
+	begin_with_key(&outer, key, key_len, 0x5c);
+	digest_nested(&outer, &inner);
+	digest_end(&outer, out);
 }
 
-enum rc
+void
 digest_mac_for(const unsigned char *secret, const char *purpose,
     const void *bytes, size_t n, unsigned char out[DIGEST_LEN])
 {
@@ -127,5 +107,5 @@ digest_mac_for(const unsigned char *secret, const char *purpose,
 	assert(purpose[at] == '\0' && n <= DIGEST_FOR);
 	memcpy(all, purpose, at);
 	memcpy(all + at, bytes, n);
-	return digest_mac(secret, DIGEST_LEN, all, at + n, out);
+	digest_mac(secret, DIGEST_LEN, all, at + n, out);
 }

@@ -1,9 +1,12 @@
 /*
- * SHA-256 over parts.
+ * SHA-256 over parts, and HMAC.  Neither can fail.
  *
  * What is hashed can be read back in one way only: each part is preceded by
- * its length, or has a fixed length.  Each function that can fail returns RC_OK
- * or RC_NOMEM: libcrypto's digests fail only when there is no memory.
+ * its length, or has a fixed length.
+ *
+ * libcrypto calls these functions of its own deprecated, and keeps them.  Those
+ * that it names instead allocate memory for each digest (some 15 times for an
+ * HMAC), may fail for want of it, and load what takes 2 MB of memory.
  */
 #ifndef DIGEST_H
 #define DIGEST_H
@@ -11,21 +14,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <openssl/evp.h>
-
-#include "rc.h"
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
 
 #define DIGEST_LEN 32
 
 struct digest {
-	EVP_MD_CTX *md; /* NULL: there was no memory */
+	SHA256_CTX sha;
 };
 
-/* Between digest_begin() and digest_end() or digest_free() a failure stays:
- * digest_end() reports it. */
 void digest_begin(struct digest *d);
-enum rc digest_end(struct digest *d, unsigned char out[DIGEST_LEN]);
-void digest_free(struct digest *d);
+void digest_end(struct digest *d, unsigned char out[DIGEST_LEN]);
 
 /* A number, in eight bytes. */
 void digest_count(struct digest *d, uint64_t n);
@@ -41,7 +40,7 @@ void digest_bytes(struct digest *d, const void *bytes, size_t n);
 void digest_nested(struct digest *d, struct digest *nested);
 
 /* The digest of bytes alone. */
-enum rc digest_of(const void *bytes, size_t n, unsigned char out[DIGEST_LEN]);
+void digest_of(const void *bytes, size_t n, unsigned char out[DIGEST_LEN]);
 
 /*
  * HMAC-SHA-256 of a purpose and of n bytes, at most DIGEST_FOR of each, under
@@ -49,11 +48,13 @@ enum rc digest_of(const void *bytes, size_t n, unsigned char out[DIGEST_LEN]);
  * alike, nor like anything else that is hashed under that secret: see scope.c.
  */
 #define DIGEST_FOR 64
-enum rc digest_mac_for(const unsigned char *secret, const char *purpose,
+void digest_mac_for(const unsigned char *secret, const char *purpose,
     const void *bytes, size_t n, unsigned char out[DIGEST_LEN]);
 
-/* HMAC-SHA-256 of bytes alone (RFC 2104). */
-enum rc digest_mac(const void *key, size_t key_len, const void *bytes, size_t n,
+/* HMAC-SHA-256 of bytes alone (RFC 2104), with a key of at most DIGEST_KEY
+ * bytes. */
+#define DIGEST_KEY 64
+void digest_mac(const void *key, size_t key_len, const void *bytes, size_t n,
     unsigned char out[DIGEST_LEN]);
 
 #endif

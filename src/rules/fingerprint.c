@@ -410,9 +410,6 @@ fingerprint_free(struct fingerprint *fp)
 		key_search_free(&fp->search);
 	form_free(&fp->form);
 	buf_free(&fp->type);
-	digest_free(&fp->md);
-	digest_free(&fp->form_md);
-	digest_free(&fp->part_md);
 	free(fp);
 }
 
@@ -470,9 +467,9 @@ fingerprint_feed(struct fingerprint *fp, const void *bytes, size_t n)
 	return RC_INVALID;
 }
 
-enum rc
+void
 fingerprint_end(struct fingerprint *fp, unsigned char out[FINGERPRINT_LEN])
 {
 	assert(fp->state == FEED_DONE);
-	return digest_end(&fp->md, out);
+	digest_end(&fp->md, out);
 }

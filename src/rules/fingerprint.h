@@ -40,7 +40,7 @@ enum rc fingerprint_new(struct fingerprint **out, const struct request *req,
     const struct json *json, const char *fingerprint_spec, const char *key);
 enum rc fingerprint_next(struct fingerprint *fp);
 enum rc fingerprint_feed(struct fingerprint *fp, const void *bytes, size_t n);
-enum rc
+void
 fingerprint_end(struct fingerprint *fp, unsigned char out[FINGERPRINT_LEN]);
 void fingerprint_free(struct fingerprint *fp);
 

@@ -37,19 +37,13 @@ must_be_given(const struct conf_source *source)
 }
 
 /* Refuses a value that ONCE_FORM_KEY never had, where it must be one. */
-static enum rc
+static void
 check_form_key(const struct key_search *s, struct key_value *v)
 {
-	bool good;
-	enum rc rc;
-
-	if (v->verdict != KEY_OK || s->secret == NULL ||
-	    !must_be_given(v->source))
-		return RC_OK;
-	rc = sealed_is_form_key(s->secret, v->text.data, &good);
-	if (rc == RC_OK && !good)
+	if (v->verdict == KEY_OK && s->secret != NULL &&
+	    must_be_given(v->source) &&
+	    !sealed_is_form_key(s->secret, v->text.data))
 		key_value_refuse(v, KEY_NOT_GIVEN);
-	return rc;
 }
 
 /* Gives the value of the current field to its sources. */
@@ -68,7 +62,7 @@ end_field(struct key_search *s, enum conf_source_kind kind, bool decode)
 		rc = key_value_take(&s->value[i], s->field.data,
 		    s->too_long ? LIMIT_KEY + 1 : s->field.len);
 		if (rc == RC_OK)
-			rc = check_form_key(s, &s->value[i]);
+			check_form_key(s, &s->value[i]);
 	}
 	return rc;
 }

@@ -34,9 +34,9 @@ add_hmac(struct buf *out, const char *value, size_t value_len,
     const unsigned char secret[SCOPE_SECRET_LEN])
 {
 	unsigned char md[DIGEST_LEN];
-	enum rc rc;
+	enum rc rc = RC_OK;
 
-	rc = digest_mac(secret, SCOPE_SECRET_LEN, value, value_len, md);
+	digest_mac(secret, SCOPE_SECRET_LEN, value, value_len, md);
 	for (size_t i = 0; i < sizeof(md) && rc == RC_OK; i++)
 		rc = buf_addf(out, "%02x", md[i]);
 	return rc;
@@ -128,10 +128,11 @@ scope_tag(const char *scope, char out[LOG_SCOPE_LEN + 1])
 {
 	unsigned char md[DIGEST_LEN];
 
-	if (!has_name(scope) || digest_of(scope, strlen(scope), md) != RC_OK) {
+	if (!has_name(scope)) {
 		memcpy(out, "-", 2);
 		return;
 	}
+	digest_of(scope, strlen(scope), md);
 	for (size_t i = 0; i < LOG_SCOPE_LEN / 2; i++)
 		(void)snprintf(out + 2 * i, 3, "%02x", md[i]);
 }
@@ -167,16 +168,14 @@ read_address(const char *address, unsigned char out[16])
 }
 
 /* The first bytes of the HMAC of a purpose and of bytes. */
-static enum rc
+static void
 hmac(const unsigned char *secret, const char *purpose, const void *bytes,
     size_t n, unsigned char out[DIGEST_LEN])
 {
 	unsigned char digest[DIGEST_LEN];
-	enum rc rc = digest_of(bytes, n, digest);
 
-	if (rc != RC_OK)
-		return rc;
-	return digest_mac_for(secret, purpose, digest, sizeof(digest), out);
+	digest_of(bytes, n, digest);
+	digest_mac_for(secret, purpose, digest, sizeof(digest), out);
 }
 
 /* The low byte first, so that a store can be moved to another machine. */
@@ -190,30 +189,26 @@ low_bits(const unsigned char *bytes, unsigned bits)
 	return (int64_t)(number & ((UINT64_C(1) << bits) - 1));
 }
 
-enum rc
+int64_t
 scope_caller_number(const unsigned char secret[SCOPE_SECRET_LEN],
-    const char *scope, const char *address, const char *route, int64_t *number)
+    const char *scope, const char *address, const char *route)
 {
 	unsigned char of_caller[DIGEST_LEN], of_route[DIGEST_LEN], bytes[16];
 	size_t n;
-	enum rc rc;
 
 	if (has_name(scope)) {
-		rc = hmac(secret, "oncewrap: caller by scope\n", scope,
+		hmac(secret, "oncewrap: caller by scope\n", scope,
 		    strlen(scope), of_caller);
 	} else {
 		n = read_address(address, bytes);
-		rc = hmac(secret, "oncewrap: caller by address\n", bytes, n,
+		hmac(secret, "oncewrap: caller by address\n", bytes, n,
 		    of_caller);
 	}
-	if (rc == RC_OK)
-		rc = hmac(secret, "oncewrap: route of a caller\n", route,
-		    strlen(route), of_route);
-	if (rc == RC_OK)
-		*number = low_bits(of_caller, 62 - CALLER_ROUTE_BITS)
-			<< CALLER_ROUTE_BITS |
-		    low_bits(of_route, CALLER_ROUTE_BITS);
-	return rc;
+	hmac(secret, "oncewrap: route of a caller\n", route, strlen(route),
+	    of_route);
+	return low_bits(of_caller, 62 - CALLER_ROUTE_BITS)
+	    << CALLER_ROUTE_BITS |
+	    low_bits(of_route, CALLER_ROUTE_BITS);
 }
 
 void
@@ -239,16 +234,13 @@ scope_caller_name(
 		    CALLER_NAME_LEN + 1 - strlen(out), "/64");
 }
 
-enum rc
+void
 scope_caller_cookie(const unsigned char secret[SCOPE_SECRET_LEN],
     const char *cookie, unsigned char out[CALLER_COOKIE_LEN])
 {
 	unsigned char md[DIGEST_LEN];
-	enum rc rc;
 
-	rc = hmac(secret, "oncewrap: cookie of a caller\n", cookie,
-	    strlen(cookie), md);
-	if (rc == RC_OK)
-		memcpy(out, md, CALLER_COOKIE_LEN);
-	return rc;
+	hmac(secret, "oncewrap: cookie of a caller\n", cookie, strlen(cookie),
+	    md);
+	memcpy(out, md, CALLER_COOKIE_LEN);
 }

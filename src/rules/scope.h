@@ -61,19 +61,18 @@ scope_repeated(const struct request *req, const struct conf_list *variables);
 /*
  * Makes the number of a caller on a route: 40 bits of the caller and 22 of the
  * route's path, both of HMAC-SHA-256 under the store's secret.  Thus the
- * numbers of one caller are neighbours.  address may be NULL.  RC_OK or
- * RC_NOMEM.
+ * numbers of one caller are neighbours.  address may be NULL.
  */
-enum rc scope_caller_number(const unsigned char secret[SCOPE_SECRET_LEN],
-    const char *scope, const char *address, const char *route, int64_t *number);
+int64_t scope_caller_number(const unsigned char secret[SCOPE_SECRET_LEN],
+    const char *scope, const char *address, const char *route);
 
 /* The caller's name for people: "1f2e3d4c" of a scope (see scope_tag()),
  * "192.0.2.7", "2001:db8:0:1::/64", or "-". */
 void scope_caller_name(
     const char *scope, const char *address, char out[CALLER_NAME_LEN + 1]);
 
-/* The first bytes of HMAC-SHA-256 of a Cookie field.  RC_OK or RC_NOMEM. */
-enum rc scope_caller_cookie(const unsigned char secret[SCOPE_SECRET_LEN],
+/* The first bytes of HMAC-SHA-256 of a Cookie field. */
+void scope_caller_cookie(const unsigned char secret[SCOPE_SECRET_LEN],
     const char *cookie, unsigned char out[CALLER_COOKIE_LEN]);
 
 #endif

@@ -16,16 +16,16 @@
 #include "digest.h"
 #include "sealed.h"
 
-static enum rc
+static uint64_t
 mac_bits(const unsigned char *secret, const char *purpose, const char *head,
-    size_t n, uint64_t *bits)
+    size_t n)
 {
 	unsigned char md[DIGEST_LEN];
-	enum rc rc = digest_mac_for(secret, purpose, head, n, md);
+	uint64_t bits;
 
-	if (rc == RC_OK)
-		memcpy(bits, md, sizeof(*bits));
-	return rc;
+	digest_mac_for(secret, purpose, head, n, md);
+	memcpy(&bits, md, sizeof(bits));
+	return bits;
 }
 
 /* --- form keys ------------------------------------------------------------ */
@@ -37,39 +37,32 @@ mac_bits(const unsigned char *secret, const char *purpose, const char *head,
 #define FORM_HEAD  19
 #define FORM_DIGIT 14 /* the index of the version */
 
-enum rc
+void
 sealed_form_key(
     const unsigned char secret[SCOPE_SECRET_LEN], char uuid[UUID_LEN + 1])
 {
 	uint64_t mac;
-	enum rc rc;
 
 	uuid[FORM_DIGIT] = '8';
-	rc = mac_bits(secret, "oncewrap: form key\n", uuid, FORM_HEAD, &mac);
-	if (rc != RC_OK)
-		return rc;
+	mac = mac_bits(secret, "oncewrap: form key\n", uuid, FORM_HEAD);
 	/* The two bits of the variant are 10. */
 	mac = (mac >> 2) | UINT64_C(1) << 63;
 	snprintf(uuid + FORM_HEAD, UUID_LEN - FORM_HEAD + 1,
 	    "%04" PRIx64 "-%012" PRIx64, mac >> 48,
 	    mac & UINT64_C(0xffffffffffff));
-	return RC_OK;
 }
 
-enum rc
+bool
 sealed_is_form_key(
-    const unsigned char secret[SCOPE_SECRET_LEN], const char *text, bool *good)
+    const unsigned char secret[SCOPE_SECRET_LEN], const char *text)
 {
 	char own[UUID_LEN + 1];
-	enum rc rc;
 
-	*good = false;
 	if (strlen(text) != UUID_LEN)
-		return RC_OK;
+		return false;
 	memcpy(own, text, sizeof(own));
-	rc = sealed_form_key(secret, own);
-	*good = rc == RC_OK && CRYPTO_memcmp(own, text, UUID_LEN) == 0;
-	return rc;
+	sealed_form_key(secret, own);
+	return CRYPTO_memcmp(own, text, UUID_LEN) == 0;
 }
 
 /* --- downstream keys ------------------------------------------------------ */
@@ -78,41 +71,30 @@ sealed_is_form_key(
 #define DOWN_HEAD   24
 #define DOWN_DIGITS (UUID_LEN - DOWN_HEAD)
 
-static enum rc
-downstream_mask(const unsigned char *secret, const char *uuid, uint64_t *mask)
+static uint64_t
+downstream_mask(const unsigned char *secret, const char *uuid)
 {
-	enum rc rc = mac_bits(
-	    secret, "oncewrap: downstream key\n", uuid, DOWN_HEAD, mask);
-
-	if (rc == RC_OK)
-		*mask &= UINT64_C(0xffffffffffff);
-	return rc;
+	return mac_bits(secret, "oncewrap: downstream key\n", uuid, DOWN_HEAD) &
+	    UINT64_C(0xffffffffffff);
 }
 
-enum rc
+void
 sealed_downstream(const unsigned char secret[SCOPE_SECRET_LEN], int64_t id,
     char uuid[UUID_LEN + 1])
 {
-	uint64_t mask;
-	enum rc rc = downstream_mask(secret, uuid, &mask);
-
-	if (rc == RC_OK)
-		snprintf(uuid + DOWN_HEAD, DOWN_DIGITS + 1, "%012" PRIx64,
-		    (uint64_t)id ^ mask);
-	return rc;
+	snprintf(uuid + DOWN_HEAD, DOWN_DIGITS + 1, "%012" PRIx64,
+	    (uint64_t)id ^ downstream_mask(secret, uuid));
 }
 
 int64_t
 sealed_downstream_id(
     const unsigned char secret[SCOPE_SECRET_LEN], const char *uuid)
 {
-	uint64_t mask;
-
 	if (strlen(uuid) != UUID_LEN ||
-	    strspn(uuid + DOWN_HEAD, "0123456789abcdef") != DOWN_DIGITS ||
-	    downstream_mask(secret, uuid, &mask) != RC_OK)
+	    strspn(uuid + DOWN_HEAD, "0123456789abcdef") != DOWN_DIGITS)
 		return 0;
-	return (int64_t)(strtoull(uuid + DOWN_HEAD, NULL, 16) ^ mask);
+	return (int64_t)(strtoull(uuid + DOWN_HEAD, NULL, 16) ^
+	    downstream_mask(secret, uuid));
 }
 
 /* --- References ----------------------------------------------------------- */
@@ -127,50 +109,42 @@ sealed_downstream_id(
 
 /* Makes what the random bytes decide: the bytes before the number, and the
  * number 0. */
-static enum rc
+static void
 reference_mask(const unsigned char *secret, unsigned char b[16])
 {
 	unsigned char md[DIGEST_LEN];
-	enum rc rc = digest_mac_for(
-	    secret, "oncewrap: reference\n", b, REFERENCE_RANDOM, md);
 
-	if (rc != RC_OK)
-		return rc;
+	digest_mac_for(
+	    secret, "oncewrap: reference\n", b, REFERENCE_RANDOM, md);
 	memcpy(b + REFERENCE_RANDOM, md, 16 - REFERENCE_RANDOM);
 	b[6] = (unsigned char)(0x80 | (b[6] & 0x0f));
 	b[8] = (unsigned char)(0x80 | (b[8] & 0x3f));
-	return RC_OK;
 }
 
-enum rc
+bool
 sealed_reference(const unsigned char secret[SCOPE_SECRET_LEN], uint64_t number,
     unsigned char uuid[16])
 {
-	enum rc rc;
-
 	if (number >= SEALED_REFERENCES)
-		return RC_INVALID;
-	if ((rc = reference_mask(secret, uuid)) != RC_OK)
-		return rc;
+		return false;
+	reference_mask(secret, uuid);
 	for (int i = 15; i >= REFERENCE_HEAD; i--, number >>= 8)
 		uuid[i] ^= (unsigned char)number;
-	return RC_OK;
+	return true;
 }
 
-enum rc
+bool
 sealed_reference_number(const unsigned char secret[SCOPE_SECRET_LEN],
     const unsigned char uuid[16], uint64_t *number)
 {
 	unsigned char mask[16];
-	enum rc rc;
 
 	*number = 0;
 	memcpy(mask, uuid, sizeof(mask));
-	if ((rc = reference_mask(secret, mask)) != RC_OK)
-		return rc;
+	reference_mask(secret, mask);
 	if (memcmp(uuid, mask, REFERENCE_HEAD) != 0)
-		return RC_NOTFOUND;
+		return false;
 	for (int i = REFERENCE_HEAD; i < 16; i++)
 		*number = *number << 8 | (uuid[i] ^ mask[i]);
-	return RC_OK;
+	return true;
 }

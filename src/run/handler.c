@@ -95,15 +95,15 @@ give_prepend(const struct conf_program *program, const struct request *rq,
 }
 
 /* Makes ONCE_FORM_KEY, if the program gets one. */
-static enum rc
+static void
 give_form_key(const struct conf_program *program, const unsigned char *secret,
     char key[UUID_LEN + 1], struct cgienv_daemon *daemon)
 {
 	if (!program->form_key)
-		return RC_OK;
+		return;
 	uuid_random(key);
 	daemon->form_key = key;
-	return sealed_form_key(secret, key);
+	sealed_form_key(secret, key);
 }
 
 bool
@@ -151,13 +151,13 @@ handler_start(const struct conf_program *program, const struct request *rq,
 
 	buf_init(&php_value, LIMIT_ENV);
 	cgienv_script_init(&script);
+	give_form_key(program, call->secret, form_key, &daemon);
 	if (is_script && find_script(rq, &script, &error, &why) != RC_OK) {
 		not_started(
 		    rq->log, request_param(rq, "SCRIPT_FILENAME"), facts, why);
 		facts->error = error;
-	} else if ((rc = give_form_key(
-			program, call->secret, form_key, &daemon)) != RC_OK ||
-	    (rc = give_prepend(program, rq, &php_value, &daemon)) != RC_OK ||
+	} else if ((rc = give_prepend(program, rq, &php_value, &daemon)) !=
+		RC_OK ||
 	    (rc = cgienv_make(rq, program, is_script ? &script : NULL,
 		 call->once, &daemon, &env)) != RC_OK)
 		not_started(rq->log,

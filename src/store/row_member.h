@@ -42,6 +42,10 @@ struct row_value {
 	unsigned char bytes[16];
 };
 
+struct row_range {
+	struct row_value first, last;
+};
+
 /* With the function that gives the value of a word, or false. */
 #define ROW_WORD(type, member, parse) ROW_WORD_MEMBER('e', type, member, parse)
 

@@ -68,11 +68,11 @@ struct walk {
 	struct place at;
 	void (*send)(struct tx *tx, struct walk *w, int64_t rows);
 	const struct store_browsing *b;
-	struct row_value range[2]; /* of identities */
-	int64_t low, high; /* numbers of keys: not below, and below that */
-	int64_t key_id;    /* of effects */
-	bool by_number;    /* in the order of creation */
-	bool uncounted;    /* it ends with the last row that is told */
+	struct row_range range; /* of identities */
+	int64_t low, high;      /* numbers of keys: not below, and below that */
+	int64_t key_id;         /* of effects */
+	bool by_number;         /* in the order of creation */
+	bool uncounted;         /* it ends with the last row that is told */
 };
 
 static void
@@ -194,14 +194,14 @@ send_range(struct tx *tx, struct walk *w, int64_t rows)
 {
 	/* From the place on, instead of the first one. */
 	for (int i = 0; i < 8 && w->at.a != INT64_MIN; i++) {
-		w->range[0].number = w->at.a;
-		w->range[0].bytes[i] =
+		w->range.first.number = w->at.a;
+		w->range.first.bytes[i] =
 		    (unsigned char)((uint64_t)w->at.a >> (56 - 8 * i));
-		w->range[0].bytes[8 + i] =
+		w->range.first.bytes[8 + i] =
 		    (unsigned char)((uint64_t)w->at.b >> (56 - 8 * i));
 	}
 	tx_send(tx, TX_BROWSE_RANGE, FILTER "iiwwi", FILTER_ARGUMENTS(w->b),
-	    w->at.a, w->at.b, &w->range[0], &w->range[1], rows);
+	    w->at.a, w->at.b, &w->range.first, &w->range.last, rows);
 }
 
 static void
@@ -291,7 +291,7 @@ store_browse_run(struct tx *tx, void *arg)
 	const struct store_filter *f = &what->filter;
 	struct walk w = { .at = first_place,
 		.b = b,
-		.range = { b->range[0], b->range[1] },
+		.range = b->range,
 		.uncounted = what->oldest };
 	enum rc rc = RC_NOTFOUND;
 
@@ -333,9 +333,9 @@ store_browse_begin(struct store_browsing *b, struct store *s,
 	if (f->downstream != NULL && !uuid_copied(f->downstream, b->downstream))
 		b->nothing = true;
 	if (f->instance != NULL)
-		rc = store_reference_range(s, f->instance, b->range);
+		rc = store_reference_range(s, f->instance, &b->range);
 	else if (f->key != NULL)
-		rc = store_number(s, &key, &b->range[0], &b->range[1]);
+		b->range = store_number(s, &key);
 	if (rc == RC_NOTFOUND || rc == RC_INVALID) {
 		b->nothing = true;
 		rc = RC_OK;

@@ -297,14 +297,14 @@ row_check(struct store *s, struct tx *tx, const struct record *r)
 		ROW_MEMBER('?', row_index, lost),
 	};
 	const struct store_identity texts = { r->scope, r->path, r->key };
-	struct row_value want = { 0 };
+	const struct row_value want = store_number(s, &texts).first;
 	struct row_index got = { 0 };
 	enum rc rc = tx_members(tx, columns, 2, &got);
 
-	if (rc == RC_OK)
-		rc = store_number(s, &texts, &want, NULL);
 	if (rc == RC_OK &&
-	    (got.lost || memcmp(&got.identity, &want, sizeof(want)) != 0))
+	    (got.lost || got.identity.n != want.n ||
+		got.identity.number != want.number ||
+		memcmp(got.identity.bytes, want.bytes, want.n) != 0))
 		rc = RC_CORRUPT;
 	return rc;
 }

@@ -55,9 +55,8 @@ struct store_tally {
 #define STORE_OPS(X) \
 	X(enum rc, tx, (struct store *s, unsigned how, tx_body *body, \
 	    void *arg), (s, how, body, arg)) \
-	X(enum rc, number, (const struct store *s, \
-	    const struct store_identity *identity, struct row_value *first, \
-	    struct row_value *last), (s, identity, first, last)) \
+	X(struct row_range, number, (const struct store *s, \
+	    const struct store_identity *identity), (s, identity)) \
 	X(enum rc, lookup, (struct store *s, \
 	    const struct store_identity *identity, struct record *key, \
 	    struct store_inline_answer *small), (s, identity, key, small)) \
@@ -163,16 +162,15 @@ enum rc store_outcome_do(
  * store_accept(). */
 enum rc store_admit_do(struct store *s, struct store_admit *p);
 
-/* What the index of identities has for that one.  Without a path and a scope:
- * from *first to *last it has all identities with that key.  RC_NOMEM. */
-enum rc
-store_number(const struct store *s, const struct store_identity *identity,
-    struct row_value *first, struct row_value *last);
+/* Where the index of identities has that one; without a path and a scope: all
+ * identities with that key. */
+struct row_range
+store_number(const struct store *s, const struct store_identity *identity);
 
-/* From range[0] to range[1] the index has the identity that a Reference tells.
+/* Where the index of identities has the one that a Reference tells.
  * RC_INVALID: it is no UUID; RC_NOTFOUND: it is none of this store. */
 enum rc store_reference_range(
-    struct store *s, const char *instance, struct row_value range[2]);
+    struct store *s, const char *instance, struct row_range *range);
 
 /* The read of what is due first, a job or an effect, begins with this. */
 struct store_next {
@@ -195,7 +193,7 @@ struct store_browsing {
 	struct store *store;
 	const struct store_browse *what;
 	struct store_found *found;
-	struct row_value range[2]; /* of a key, or of a Reference */
+	struct row_range range; /* of a key, or of a Reference */
 	char downstream[RECORD_UUID_LEN + 1];
 	bool nothing; /* no key can have that UUID */
 };

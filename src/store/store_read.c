@@ -318,17 +318,14 @@ store_reference(struct store *s, const struct store_identity *identity,
 {
 	unsigned char bytes[16];
 	struct row_value value;
-	enum rc rc;
 
 	if (!uuid_parse(uuid, bytes))
 		return RC_INVALID;
-	rc = store_number(s, identity, &value, NULL);
-	if (rc == RC_OK)
-		rc =
-		    sealed_reference(store_secret(s), number_of(&value), bytes);
-	if (rc == RC_OK)
-		uuid_text(bytes, uuid);
-	return rc;
+	value = store_number(s, identity).first;
+	if (!sealed_reference(store_secret(s), number_of(&value), bytes))
+		return RC_INVALID;
+	uuid_text(bytes, uuid);
+	return RC_OK;
 }
 
 /* The number that a Reference tells: see store_reference_range(). */
@@ -340,28 +337,32 @@ number_told(struct store *s, const char *instance, uint64_t *number)
 
 	if (!uuid_copied(instance, uuid) || !uuid_parse(uuid, bytes))
 		return RC_INVALID;
-	return sealed_reference_number(store_secret(s), bytes, number);
+	return sealed_reference_number(store_secret(s), bytes, number)
+	    ? RC_OK
+	    : RC_NOTFOUND;
 }
 
 enum rc
 store_reference_range(
-    struct store *s, const char *instance, struct row_value range[2])
+    struct store *s, const char *instance, struct row_range *range)
 {
 	uint64_t number;
 	enum rc rc = number_told(s, instance, &number);
 
 	if (rc != RC_OK)
 		return rc;
-	memset(range, 0, 2 * sizeof(range[0]));
+	memset(range, 0, sizeof(*range));
 	if (store_base(s)->file != NULL) {
-		range[0].number = (int64_t)number - ROW_NUMBER_HALF;
-		range[1].number = range[0].number;
-		return range[0].number < ROW_NUMBER_HALF ? RC_OK : RC_NOTFOUND;
+		range->first.number = (int64_t)number - ROW_NUMBER_HALF;
+		range->last.number = range->first.number;
+		return range->first.number < ROW_NUMBER_HALF ? RC_OK
+							     : RC_NOTFOUND;
 	}
-	range[0].n = range[1].n = sizeof(range[0].bytes);
-	memset(range[1].bytes, 0xff, sizeof(range[1].bytes));
+	range->first.n = range->last.n = sizeof(range->first.bytes);
+	memset(range->last.bytes, 0xff, sizeof(range->last.bytes));
 	for (int i = NUMBER_BYTES - 1; i >= 0; i--, number >>= 8)
-		range[0].bytes[i] = range[1].bytes[i] = (unsigned char)number;
+		range->first.bytes[i] = range->last.bytes[i] =
+		    (unsigned char)number;
 	return RC_OK;
 }
 

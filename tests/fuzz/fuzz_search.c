@@ -97,7 +97,8 @@ fingerprint(const struct conf_route *route, const struct request *rq,
 				   n) == RC_OK);
 		}
 	}
-	assert(rc == RC_OK && fingerprint_end(fp, out) == RC_OK);
+	assert(rc == RC_OK);
+	fingerprint_end(fp, out);
 	fingerprint_free(fp);
 	json_free(json);
 	buf_free(&spec);

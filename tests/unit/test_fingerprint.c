@@ -169,7 +169,7 @@ fingerprint_make(const struct request *req, const char *fingerprint_spec,
 		}
 	}
 	if (rc == RC_OK)
-		rc = fingerprint_end(fp, hash);
+		fingerprint_end(fp, hash);
 	fingerprint_free(fp);
 	json_free(json);
 	return rc;

@@ -22,7 +22,7 @@ TEST(token_is_good_for_an_hour)
 		{ PAGE_TOKEN_AGE + 1, false }, { -1, false } };
 	char token[PAGE_TOKEN_SIZE];
 
-	assert_ok(page_token_make(&forget, secret, NOW, token));
+	page_token_make(&forget, secret, NOW, token);
 	for (size_t i = 0; i < COUNT(times); i++)
 		assert_int_equal(page_token_is_good(&forget, secret,
 				     NOW + times[i].after, token),
@@ -45,7 +45,7 @@ TEST(token_is_bound_to_all_of_it)
 	unsigned char other[SCOPE_SECRET_LEN];
 	char token[PAGE_TOKEN_SIZE];
 
-	assert_ok(page_token_make(&forget, secret, NOW, token));
+	page_token_make(&forget, secret, NOW, token);
 	for (size_t i = 0; i < COUNT(others); i++)
 		assert_false(
 		    page_token_is_good(&others[i], secret, NOW, token));
@@ -60,7 +60,7 @@ TEST(no_other_text_is_the_token)
 		"3b9aca00-", "99999999999999999999-0", " 3b9aca00-" };
 	char token[PAGE_TOKEN_SIZE], text[2 * PAGE_TOKEN_SIZE];
 
-	assert_ok(page_token_make(&forget, secret, NOW, token));
+	page_token_make(&forget, secret, NOW, token);
 	for (size_t i = 0; i < COUNT(texts); i++)
 		assert_false(
 		    page_token_is_good(&forget, secret, NOW, texts[i]));

@@ -83,7 +83,7 @@ struct postgres_admit {
 	struct store_lease unread; /* of a group whose results were lost */
 };
 
-static enum rc
+static void
 admit_begin(struct postgres_admit *x, struct store *s, struct store_admit *p)
 {
 	const struct store_reservation *what = p->what;
@@ -96,7 +96,7 @@ admit_begin(struct postgres_admit *x, struct store *s, struct store_admit *p)
 	p->queued_from = s->base.queued_from;
 	if (p->keep)
 		p->more = (uint64_t)what->environment_len + what->body_len;
-	return postgres_number(s, &what->identity, &p->number, NULL);
+	p->number = postgres_number(s, &what->identity).first;
 }
 
 /* At the beginning of each transaction. */
@@ -257,8 +257,8 @@ postgres_admit_do(struct store *s, struct store_admit *p)
 	if (rc != RC_OK)
 		return rc;
 	FAULT(OP_ASKED);
-	if ((rc = admit_begin(&x, s, p)) == RC_OK)
-		rc = admit_try(&x);
+	admit_begin(&x, s, p);
+	rc = admit_try(&x);
 	postgres_admit_result(s, rc);
 	if (rc == RC_OK && (x.did & TX_WORK) != 0)
 		store_news_made(s->base.news);
@@ -316,8 +316,8 @@ postgres_admit_try(struct store *s, char *why, size_t size)
 	*why = '\0';
 	uuid_random(key);
 	store_admit_init(&p, &what, false);
-	if ((rc = admit_begin(&t.x, s, &p)) == RC_OK)
-		rc = postgres_touch(s, trial_run, &t);
+	admit_begin(&t.x, s, &p);
+	rc = postgres_touch(s, trial_run, &t);
 	if (*why == '\0')
 		snprintf(why, size, "%s", rc_text(rc));
 	record_free(&p.found);

@@ -230,10 +230,9 @@ send_row(struct postgres_copy *c, const struct record *r,
 	int64_t spec;
 	enum rc rc;
 
-	if ((rc = copy_spec(c, r->fingerprint_spec, &spec)) != RC_OK ||
-	    (rc = postgres_identity_digest(
-		 c->to->secret, &identity, digest.bytes)) != RC_OK)
+	if ((rc = copy_spec(c, r->fingerprint_spec, &spec)) != RC_OK)
 		return rc;
+	postgres_identity_digest(c->to->secret, &identity, digest.bytes);
 	rows_answer(&outcome, &k);
 	pg_send(c->pg, PG_QUERY_COPY_KEY, "isss" STORE_CHANGE_SET "wuisddtoo",
 	    r->id, r->key, r->path, r->scope, STORE_CHANGE_ARGUMENTS(r, spec),

@@ -360,7 +360,7 @@ postgres_host_held(const struct liveness *l, int64_t owner)
 
 /* --- names ---------------------------------------------------------------- */
 
-static enum rc
+static void
 host_hash(const void *bytes, size_t len, const char *text,
     unsigned char out[DIGEST_LEN])
 {
@@ -369,7 +369,7 @@ host_hash(const void *bytes, size_t len, const char *text,
 	digest_begin(&d);
 	digest_bytes(&d, bytes, len);
 	digest_text(&d, text);
-	return digest_end(&d, out);
+	digest_end(&d, out);
 }
 
 enum rc
@@ -377,10 +377,8 @@ postgres_host_store(struct postgres_host *host, const unsigned char *secret,
     const char *catalog)
 {
 	unsigned char h[DIGEST_LEN];
-	enum rc rc = host_hash(secret, SCOPE_SECRET_LEN, catalog, h);
 
-	if (rc != RC_OK)
-		return rc;
+	host_hash(secret, SCOPE_SECRET_LEN, catalog, h);
 	if (asprintf(&host->local, "%s/postgresql-%02x%02x%02x%02x%02x%02x",
 		host->folder, h[0], h[1], h[2], h[3], h[4], h[5]) != -1)
 		return RC_OK;
@@ -429,10 +427,7 @@ postgres_host_name(struct postgres_host *host, const struct liveness *l,
 	(void)snprintf(host->boot, sizeof(host->boot), "%s-%016" PRIx64, boot,
 	    known ? at.device : (uint64_t)liveness_self(l));
 	(void)snprintf(host->name, sizeof(host->name), "%s-%s", machine, mark);
-	if ((rc = host_hash("", 0, host->name, hash)) != RC_OK) {
-		snprintf(err, errsize, "%s", rc_text(rc));
-		return rc;
-	}
+	host_hash("", 0, host->name, hash);
 	for (int i = 0; i < 8; i++)
 		bits = bits << 8 | hash[i];
 	host->number = (int64_t)(bits >> 2) | 1;

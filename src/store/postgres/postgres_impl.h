@@ -181,13 +181,13 @@ enum rc postgres_body_write(
  */
 #define POSTGRES_DIGEST_LEN 16
 
-/* once_key.digest of an identity.  RC_OK, or RC_NOMEM. */
-enum rc postgres_identity_digest(const unsigned char secret[SCOPE_SECRET_LEN],
+/* once_key.digest of an identity. */
+void postgres_identity_digest(const unsigned char secret[SCOPE_SECRET_LEN],
     const struct store_identity *identity,
     unsigned char digest[POSTGRES_DIGEST_LEN]);
 
 /* The first and the last digest that an identity with that key can have. */
-enum rc postgres_identity_range(const unsigned char secret[SCOPE_SECRET_LEN],
+void postgres_identity_range(const unsigned char secret[SCOPE_SECRET_LEN],
     const char *key, unsigned char first[POSTGRES_DIGEST_LEN],
     unsigned char last[POSTGRES_DIGEST_LEN]);
 

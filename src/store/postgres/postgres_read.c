@@ -25,7 +25,7 @@
 static const char of_key[] = "oncewrap: digest of a key\n";
 static const char of_identity[] = "oncewrap: digest of an identity\n";
 
-static enum rc
+static void
 identity_hash(const char *const *texts, size_t n, unsigned char *out)
 {
 	struct digest d;
@@ -33,52 +33,43 @@ identity_hash(const char *const *texts, size_t n, unsigned char *out)
 	digest_begin(&d);
 	for (size_t i = 0; i < n; i++)
 		digest_text(&d, texts[i]);
-	return digest_end(&d, out);
+	digest_end(&d, out);
 }
 
 /* Puts the first bytes, of size, into out. */
-static enum rc
+static void
 identity_hmac(const unsigned char *secret, const char *purpose,
     const char *const *texts, size_t n, unsigned char *out, size_t size)
 {
 	unsigned char mac[DIGEST_LEN], digest[DIGEST_LEN];
-	enum rc rc = identity_hash(texts, n, digest);
 
-	if (rc == RC_OK)
-		rc = digest_mac_for(
-		    secret, purpose, digest, sizeof(digest), mac);
-	if (rc == RC_OK)
-		memcpy(out, mac, size);
-	return rc;
+	identity_hash(texts, n, digest);
+	digest_mac_for(secret, purpose, digest, sizeof(digest), mac);
+	memcpy(out, mac, size);
 }
 
-enum rc
+void
 postgres_identity_digest(const unsigned char secret[SCOPE_SECRET_LEN],
     const struct store_identity *identity,
     unsigned char digest[POSTGRES_DIGEST_LEN])
 {
 	const char *const texts[] = { identity->key, identity->path,
 		identity->scope };
-	enum rc rc;
 
-	rc = identity_hmac(secret, of_key, texts, 1, digest, KEY_BYTES);
-	if (rc == RC_OK)
-		rc = identity_hmac(secret, of_identity, texts, 3,
-		    digest + KEY_BYTES, POSTGRES_DIGEST_LEN - KEY_BYTES);
-	return rc;
+	identity_hmac(secret, of_key, texts, 1, digest, KEY_BYTES);
+	identity_hmac(secret, of_identity, texts, 3, digest + KEY_BYTES,
+	    POSTGRES_DIGEST_LEN - KEY_BYTES);
 }
 
-enum rc
+void
 postgres_identity_range(const unsigned char secret[SCOPE_SECRET_LEN],
     const char *key, unsigned char first[POSTGRES_DIGEST_LEN],
     unsigned char last[POSTGRES_DIGEST_LEN])
 {
 	memset(first, 0, POSTGRES_DIGEST_LEN);
 	memset(last, 0xff, POSTGRES_DIGEST_LEN);
-	if (identity_hmac(secret, of_key, &key, 1, first, KEY_BYTES) != RC_OK)
-		return RC_NOMEM;
+	identity_hmac(secret, of_key, &key, 1, first, KEY_BYTES);
 	memcpy(last, first, KEY_BYTES);
-	return RC_OK;
 }
 
 /* --- specs of fingerprints ------------------------------------------------ */
@@ -90,10 +81,9 @@ enum rc
 postgres_spec_number(struct pg *pg, const char *text, int64_t *number)
 {
 	unsigned char digest[DIGEST_LEN];
-	enum rc rc = digest_of(text, strlen(text), digest);
+	enum rc rc;
 
-	if (rc != RC_OK)
-		return rc;
+	digest_of(text, strlen(text), digest);
 	pg_send_quietly(pg, PG_QUERY_FINGERPRINT_SPEC_NEW, "bs", digest,
 	    sizeof(digest), text);
 	pg_send(pg, PG_QUERY_FINGERPRINT_SPEC_FIND, "bs", digest,
@@ -240,9 +230,8 @@ postgres_lookup(struct store *s, const struct store_identity *identity,
 	enum rc rc;
 
 	memset(record, 0, sizeof(*record));
-	rc = postgres_identity_digest(s->secret, identity, l.digest);
-	if (rc == RC_OK)
-		rc = lookup_do(&l);
+	postgres_identity_digest(s->secret, identity, l.digest);
+	rc = lookup_do(&l);
 	if (rc == RC_OK)
 		record_check(record);
 	else

@@ -327,15 +327,18 @@ postgres_tx(struct store *store, unsigned how, tx_body *body, void *arg)
 	return rc;
 }
 
-enum rc
-postgres_number(const struct store *s, const struct store_identity *identity,
-    struct row_value *first, struct row_value *last)
+struct row_range
+postgres_number(const struct store *s, const struct store_identity *identity)
 {
-	first->n = POSTGRES_DIGEST_LEN;
-	if (identity->path != NULL)
-		return postgres_identity_digest(
-		    s->secret, identity, first->bytes);
-	last->n = POSTGRES_DIGEST_LEN;
-	return postgres_identity_range(
-	    s->secret, identity->key, first->bytes, last->bytes);
+	struct row_range range = { { .n = POSTGRES_DIGEST_LEN },
+		{ .n = POSTGRES_DIGEST_LEN } };
+
+	if (identity->path != NULL) {
+		postgres_identity_digest(
+		    s->secret, identity, range.first.bytes);
+		range.last = range.first;
+	} else
+		postgres_identity_range(s->secret, identity->key,
+		    range.first.bytes, range.last.bytes);
+	return range;
 }

@@ -26,20 +26,15 @@ read_low_first(const unsigned char *bytes, size_t n)
 	return word;
 }
 
-enum rc
+void
 identity_seed_make(
     struct identity_seed *seed, const unsigned char secret[SCOPE_SECRET_LEN])
 {
 	unsigned char md[DIGEST_LEN];
-	enum rc rc;
 
-	rc = digest_mac(
-	    secret, SCOPE_SECRET_LEN, purpose, sizeof(purpose) - 1, md);
-	if (rc != RC_OK)
-		return rc;
+	digest_mac(secret, SCOPE_SECRET_LEN, purpose, sizeof(purpose) - 1, md);
 	seed->k[0] = read_low_first(md, 8);
 	seed->k[1] = read_low_first(md + 8, 8);
-	return RC_OK;
 }
 
 static uint64_t

@@ -25,8 +25,8 @@ struct identity_seed {
 	uint64_t k[2];
 };
 
-/* Makes the seed from the secret of the store.  RC_OK or RC_NOMEM. */
-enum rc identity_seed_make(
+/* Makes the seed from the secret of the store.  */
+void identity_seed_make(
     struct identity_seed *seed, const unsigned char secret[SCOPE_SECRET_LEN]);
 
 /* The number of the identity, from -ROW_NUMBER_HALF on. */

@@ -216,17 +216,17 @@ sqlite_tx_did(const struct sqlite_tx *t)
 	    ((did & TX_AGAIN) != 0 ? WRITE_AGAIN : 0);
 }
 
-enum rc
-sqlite_number(const struct store *store, const struct store_identity *identity,
-    struct row_value *first, struct row_value *last)
+struct row_range
+sqlite_number(const struct store *store, const struct store_identity *identity)
 {
-	first->n = 0;
+	struct row_range range;
+
+	memset(&range, 0, sizeof(range));
 	if (identity->path != NULL) {
-		first->number = identity_number(&store->seed, identity);
-		return RC_OK;
-	}
-	last->n = 0;
-	identity_range(
-	    &store->seed, identity->key, &first->number, &last->number);
-	return RC_OK;
+		range.first.number = identity_number(&store->seed, identity);
+		range.last = range.first;
+	} else
+		identity_range(&store->seed, identity->key, &range.first.number,
+		    &range.last.number);
+	return range;
 }

@@ -295,7 +295,8 @@ admit_begin(struct store *store, struct store_admit *p)
 		return rc;
 	p->secret = store->secret;
 	p->owner = liveness_self(liveness);
-	return sqlite_number(store, &p->what->identity, &p->number, NULL);
+	p->number = sqlite_number(store, &p->what->identity).first;
+	return RC_OK;
 }
 
 static enum rc

@@ -31,13 +31,14 @@ read_secret(struct store *store)
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
 	rc = db_rowf(s, "b", &secret, &n);
-	if (rc == RC_OK && n == sizeof(store->secret))
-		memcpy(store->secret, secret, n);
-	else if (rc == RC_OK)
+	if (rc == RC_OK && n != sizeof(store->secret))
 		rc = RC_CORRUPT;
+	if (rc == RC_OK) {
+		memcpy(store->secret, secret, n);
+		identity_seed_make(&store->seed, store->secret);
+	}
 	db_reset(s);
-	return rc == RC_OK ? identity_seed_make(&store->seed, store->secret)
-			   : rc;
+	return rc;
 }
 
 /* Store time is not further away than this (ms), so that sums with it do not
