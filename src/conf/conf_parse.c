@@ -351,7 +351,7 @@ parse_parse(struct parser *p)
 	const char *clash;
 
 	if (p->len > LIMIT_CONF_FILE)
-		return fail(p, "larger than %d bytes", LIMIT_CONF_FILE);
+		return fail(p, "longer than %d bytes", LIMIT_CONF_FILE);
 	if (p->len >= 3 && memcmp(p->text, "\xef\xbb\xbf", 3) == 0) {
 		p->text += 3;
 		p->len -= 3;

@@ -20,7 +20,8 @@ conffile_load(const char *name, struct conf_error *err)
 	FILE *file;
 	size_t n;
 
-	buf_init(&text, LIMIT_CONF_FILE);
+	/* One byte more, to see the end of a file of just that length. */
+	buf_init(&text, LIMIT_CONF_FILE + 1);
 	if ((file = fopen(name, "re")) == NULL)
 		goto failed;
 	do {

@@ -5,6 +5,8 @@
  */
 #include "config.h"
 
+#include <unistd.h>
+
 #include "cases.h"
 
 #include "conf_fixture.h"
@@ -1167,8 +1169,42 @@ TEST(file_above_the_limit_is_refused)
 	assert_non_null(text);
 	memset(text, '\n', n + 1);
 	assert_non_null(conf = conf_parse("f", text, n, &err));
-	refused_bytes(text, n + 1, "f: larger than 1048576 bytes");
+	refused_bytes(text, n + 1, "f: longer than 1048576 bytes");
 	free(text);
+}
+
+/* A file of n newlines is read, or why it is not. */
+static void
+file_of(size_t n, const char *why)
+{
+	char name[] = "/tmp/test_conf.XXXXXX", want[128];
+	int fd = mkstemp(name);
+	char *text = malloc(n);
+
+	assert_true(fd >= 0);
+	assert_non_null(text);
+	memset(text, '\n', n);
+	assert_int_equal(write(fd, text, n), n);
+	close(fd);
+	free(text);
+	(void)unload(NULL);
+	conf = conffile_load(name, &err);
+	unlink(name);
+	if (why == NULL) {
+		assert_non_null(conf);
+		return;
+	}
+	assert_null(conf);
+	snprintf(want, sizeof(want), "%s: %s", name, why);
+	assert_string_equal(err.text, want);
+}
+
+TEST(file_of_the_limit_is_read)
+{
+	file_of(1024 * 1024 - 1, NULL);
+	file_of(1024 * 1024, NULL);
+	file_of(1024 * 1024 + 1, "longer than 1048576 bytes");
+	file_of(1024 * 1024 + 2, "longer than 1048576 bytes");
 }
 
 TEST(routes_above_the_limit_are_refused)
