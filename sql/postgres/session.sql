@@ -158,8 +158,12 @@ WITH moved AS (
 -- name: session_next
 $moved;
 
--- The same for a group, which others share: a lock that one of them needs is
--- waited for only shortly.  With the time of all of them.
+-- For the rest of the transaction: a lock is waited for only shortly.
+-- name: session_shortly
+SELECT set_config('lock_timeout', '100', true);
+
+-- session_next for a group, which others share: a lock that one of them needs
+-- is waited for only shortly.  With the time of all of them.
 -- name: session_share
 $moved, set_config('lock_timeout', '100', true), $now, $server_clock;
 

@@ -74,6 +74,27 @@ def test_the_list_of_owners_is_waited_for_by_no_others(t):
     first(run.result())
 
 
+def test_an_outcome_waits_for_a_locked_table_once(t):
+    server = servers(t).make('a')
+    gate = t.gate()
+    once = daemon(t, server, 'gate gate; status 200', {
+        'busy_timeout': '%ds' % BUSY})
+    db = shared.connect(server.uri())
+    t.defer(db.close)
+    for n, table in enumerate(('once_key', 'once_session')):
+        run = Background(lambda: once.post('k%d' % n))
+        gate.wait()
+        db.execute('BEGIN')
+        db.execute('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE' % table)
+        begun = time.monotonic()
+        gate.open()
+        problem(run.result(), 'outcome-not-recorded')
+        took = time.monotonic() - begun
+        db.execute('ROLLBACK')
+        assert BUSY - 0.1 < took < 2 * BUSY - 0.5, took
+        once.wait_state('k%d' % n, 'completed')
+
+
 def test_an_outcome_does_not_wait_for_new_requests(t):
     """There are more of them than helpers, and the server locks."""
     server = servers(t).make('a')

@@ -117,16 +117,18 @@ finish_read_again(struct pg *pg, struct postgres_outcome *o)
 
 /* --- a try ---------------------------------------------------------------- */
 
-/* RC_BUSY: it must be tried alone. */
+/* *alone: it is to be tried alone now. */
 static enum rc
-outcome_share(struct store *s, struct postgres_outcome *o)
+outcome_share(struct store *s, struct postgres_outcome *o, bool *alone)
 {
 	enum txn_shared how;
 	enum rc rc = postgres_share(s, TXN_WRITE, &o->op, &how);
 
 	o->op.send = NULL;
 	o->unread = how == TXN_SHARED_UNREAD;
-	return how == TXN_SHARED_DONE || rc == RC_PENDING ? rc : RC_BUSY;
+	*alone = o->unread || how == TXN_SHARED_ALONE ||
+	    (how == TXN_SHARED_DONE && rc == RC_BUSY);
+	return rc;
 }
 
 static enum rc
@@ -146,11 +148,12 @@ run_outcome(struct pg *pg, void *arg)
 enum rc
 postgres_outcome_try(struct store *s, struct postgres_outcome *o)
 {
-	enum rc rc = RC_BUSY;
+	enum rc rc = RC_OK;
+	bool alone = true;
 
 	if (o->op.send != NULL)
-		rc = outcome_share(s, o);
-	if (rc == RC_BUSY)
+		rc = outcome_share(s, o, &alone);
+	if (alone)
 		rc = postgres_write(s, run_outcome, o);
 	if (rc == RC_FULL &&
 	    store_outcome_drop(&o->change.outcome, o->change.id))
@@ -165,11 +168,29 @@ postgres_outcome_try(struct store *s, struct postgres_outcome *o)
 	return rc;
 }
 
+/* A table that is locked is waited for only shortly, and once. */
+static enum rc
+held_run(struct pg *pg, void *arg)
+{
+	const int64_t *id = arg;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_SESSION_SHORTLY, "");
+	pg_send(pg, PG_QUERY_KEY_HELD, "i", *id);
+	rc = pg_one(pg, "-");
+	if (rc == RC_OK)
+		rc = pg_one(pg, "-");
+	if (rc == RC_BUSY)
+		(void)pg_clear(pg);
+	return rc;
+}
+
 bool
 postgres_outcome_is_held(struct store *s, const struct postgres_outcome *o)
 {
-	return postgres_ask(s, postgres_look, PG_QUERY_KEY_HELD, "i", "-",
-		   o->change.id) == RC_OK;
+	int64_t id = o->change.id;
+
+	return postgres_twice(s, held_run, &id) == RC_OK;
 }
 
 static void
