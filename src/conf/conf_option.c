@@ -121,7 +121,7 @@ static const struct conf_option server_options[] = {
 	{ S(allow_peers), LIST(PEER), EMPTY },
 	{ S(io_timeout), TIME(1, DAY), IS("30s") },
 	{ S(drain_timeout), TIME(0, DAY), IS("30s") },
-	{ S(busy_timeout), TIME(0, DAY), IS("5s"), START },
+	{ S(busy_timeout), TIME(50, DAY), IS("5s"), START },
 	{ S(owner_timeout), TIME(1000, DAY), IS("30s"), START },
 	{ S(durability), WORD(CONF_DURABILITIES), IS("full"), START },
 	{ S(log), TEXT(LOG), IS("stderr") },
