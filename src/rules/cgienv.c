@@ -438,8 +438,8 @@ cgienv_free(struct cgienv *env)
 	buf_free(&env->text);
 }
 
-static bool
-is_secret(const char *name)
+bool
+cgienv_is_credential(const char *name)
 {
 	return strcmp(name, "HTTP_AUTHORIZATION") == 0 ||
 	    strcmp(name, "HTTP_PROXY_AUTHORIZATION") == 0 ||
@@ -453,7 +453,7 @@ cgienv_keep(const struct request *rq, struct buf *out)
 	enum rc rc = RC_OK;
 
 	for (p = rq->params; p < rq->params + rq->nparams; p++) {
-		if (is_secret(p->name))
+		if (cgienv_is_credential(p->name))
 			continue;
 		rc = buf_addf(out, "%s=%s", p->name, p->value);
 		if (rc == RC_OK)

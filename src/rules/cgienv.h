@@ -92,10 +92,13 @@ enum rc cgienv_make_worker(const struct conf_program *program,
 
 void cgienv_free(struct cgienv *env);
 
+/* HTTP_AUTHORIZATION, HTTP_PROXY_AUTHORIZATION, HTTP_COOKIE: its value is not
+ * stored. */
+bool cgienv_is_credential(const char *name);
+
 /*
  * Appends the request's variables that are stored with its key to out:
- * NAME=VALUE strings, each with a NUL.  HTTP_AUTHORIZATION,
- * HTTP_PROXY_AUTHORIZATION and HTTP_COOKIE are left out.
+ * NAME=VALUE strings, each with a NUL.  Credentials are left out.
  */
 enum rc cgienv_keep(const struct request *rq, struct buf *out);
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cgienv.h"
 #include "digest.h"
 #include "scope.h"
 
@@ -24,8 +25,7 @@ _Static_assert(SCOPE_SECRET_LEN == DIGEST_LEN, "see digest_mac_for()");
 static bool
 is_credential(const char *name)
 {
-	return strcmp(name, "HTTP_AUTHORIZATION") == 0 ||
-	    strcmp(name, "HTTP_COOKIE") == 0 ||
+	return cgienv_is_credential(name) ||
 	    strncmp(name, by_cookie, COOKIE_LEN) == 0;
 }
 
