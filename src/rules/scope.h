@@ -5,8 +5,8 @@
  * An item of `scope` is a CGI variable, or cookie:NAME.
  * The value of a single variable is unchanged.  Several values are joined by
  * '|', with '|' and '%' in them percent-encoded, so that two callers never
- * share a scope.  Values of credentials (cgienv.h) and of cookies appear only as
- * HMAC-SHA-256 under the store's secret, 64 hexadecimal digits.
+ * share a scope.  Values of credentials (cgienv.h) and of cookies appear only
+ * as HMAC-SHA-256 under the store's secret, 64 hexadecimal digits.
  */
 #ifndef SCOPE_H
 #define SCOPE_H
