@@ -141,6 +141,23 @@ def test_an_outcome_that_is_recorded_late_names_its_key(t):
     complete(lines, '/pay', tag('ann'))
 
 
+def test_an_outcome_that_is_never_recorded_is_said_to_be_lost(t):
+    gate = t.gate()
+    once = t.once(handler=t.sh('gate gate; status 201'),
+                  server=dict(HASTY, drain_timeout='100ms'))
+    running = Background(lambda: once.post('k'))
+    gate.wait()
+    lock = Lock(t, once.database)
+    gate.open()
+    problem(running.result(), 'outcome-not-recorded')
+    once.stop()
+    eq(len(once.log_lines('level=error event=outcome-lost .*key=k ')), 1)
+    eq(once.log_lines('event=late-settlement'), [])
+    lock.release()
+    once.start()
+    once.wait_state('k', 'unknown')
+
+
 def test_an_answer_of_the_handlers_own_is_logged_with_its_status(t):
     once = t.once(handler=t.sh('printf "Status: 203\\n\\n" | %s respond'
                                % t.program('oncectl')),

@@ -359,9 +359,13 @@ outcome_left(struct write *w)
 	struct outcome_write *o = outcome_of(w);
 	struct store_outcome *outcome = &o->change.outcome;
 
-	log_event(w->rc == RC_OK ? LOG_INFO : LOG_ERROR, "late-settlement",
-	    &outcome->log, LOG_I("id", o->change.id),
-	    LOG_S("result", rc_text(o->lost ? RC_LOST : w->rc)));
+	if (w->rc == RC_IO) /* else it is tried again: the process ends */
+		log_event(LOG_ERROR, "outcome-lost", &outcome->log,
+		    LOG_I("id", o->change.id));
+	else
+		log_event(w->rc == RC_OK ? LOG_INFO : LOG_ERROR,
+		    "late-settlement", &outcome->log, LOG_I("id", o->change.id),
+		    LOG_S("result", rc_text(o->lost ? RC_LOST : w->rc)));
 	store_outcome_free(outcome);
 }
 
