@@ -19,6 +19,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,7 +252,10 @@ app_answered(struct run *run, struct run_facts *facts)
 	else if (run_wrote_too_much(run))
 		facts->end = RUN_OUTPUT_LIMIT;
 	else
-		facts->exit_status = (int)(app->client.status & 0x7fffffff);
+		/* An exit status is an int; all its bits must not become 0. */
+		facts->exit_status = app->client.status <= INT_MAX
+		    ? (int)app->client.status
+		    : INT_MAX;
 }
 
 /* The process is lost. */

@@ -267,6 +267,8 @@ def test_the_ends_that_an_application_can_say(t):
         (OUT + end(), 201, COMPLETED),
         (OUT + end(75), 201, RETRYABLE),
         (OUT + end(3), 'handler-failed', UNKNOWN),
+        (OUT + end(0x80000000), 'handler-failed', UNKNOWN),
+        (OUT + end(0x80000000 | 75), 'handler-failed', UNKNOWN),
         (OUT, 'handler-failed', UNKNOWN),
         (OUT + end()[:15], 'handler-failed', UNKNOWN),
         (b'', 'handler-failed', UNKNOWN),
