@@ -176,9 +176,10 @@ is_tcp(const char *s)
 	return conf_value_made_of(host, CONF_WORD ".-") && host[0] != '-';
 }
 
+/* forms: how an address is written, for the error. */
 static bool
-socket_text(const char *text, struct conf_arena *arena, const char **out,
-    struct conf_error *why)
+address_text(const char *text, struct conf_arena *arena, const char **out,
+    const char *forms, struct conf_error *why)
 {
 	const struct sockaddr_un *address = NULL;
 	const char *path = NULL;
@@ -197,10 +198,8 @@ socket_text(const char *text, struct conf_arena *arena, const char **out,
 	    !(strncmp(text, "tcp:", 4) == 0 && is_tcp(text + 4)) &&
 	    !(strncmp(text, "fd:", 3) == 0 &&
 		conf_value_number(text + 3, 0, 65535, &fd, why)))
-		return conf_value_fail(why,
-		    "\"%.200s\" is not unix:/path, /path, tcp:host:port or "
-		    "fd:N",
-		    text);
+		return conf_value_fail(
+		    why, "\"%.200s\" is not %s", text, forms);
 	if (path == NULL)
 		path = text;
 	if ((copy = conf_value_alloc(arena, strlen(path) + 6)) == NULL)
@@ -209,6 +208,14 @@ socket_text(const char *text, struct conf_arena *arena, const char **out,
 	    path[0] == '/' ? "unix:" : "", path);
 	*out = copy;
 	return true;
+}
+
+static bool
+socket_text(const char *text, struct conf_arena *arena, const char **out,
+    struct conf_error *why)
+{
+	return address_text(
+	    text, arena, out, "unix:/path, /path, tcp:host:port or fd:N", why);
 }
 
 bool
@@ -220,7 +227,8 @@ conf_text_handler(const char *text, struct conf_arena *arena,
 
 	if (strncmp(text, "unix:", 5) != 0 && strncmp(text, "tcp:", 4) != 0)
 		return conf_text_argv(text, arena, out, why);
-	if (!socket_text(text, arena, &address, why))
+	if (!address_text(
+		text, arena, &address, "unix:/path or tcp:host:port", why))
 		return false;
 	item = conf_value_alloc(arena, 2 * sizeof(*item));
 	if (item == NULL ||

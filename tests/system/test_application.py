@@ -347,5 +347,7 @@ def test_bad_addresses_are_refused(t):
         if value != 'unix:/a b.sock c':
             eq(run.returncode, 1, value)
             assert b'bad.conf:2: handler: ' in run.stderr, run.stderr
+            assert run.stderr.endswith(
+                b' is not unix:/path or tcp:host:port\n'), run.stderr
     file = t.write('bad.conf', '[effect a]\nprogram = unix:/run/x\n')
     eq(t.run([base.ONCEWRAP, '-t', '-f', file]).returncode, 1)

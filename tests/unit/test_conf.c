@@ -641,6 +641,7 @@ struct bad {
 #define ONE_OF(list) " is not one of " list
 #define EMPTY        "the value is empty: write one, or leave the option out"
 #define SOCKETS      " is not unix:/path, /path, tcp:host:port or fd:N"
+#define ADDRESSES    " is not unix:/path or tcp:host:port"
 #define TIMES        " is not a duration: a number and ms, s, m, h or d"
 #define SIZES        " is not a size: a number, or one and K, M or G"
 
@@ -740,10 +741,10 @@ static const struct bad route_bad[] = {
 	{ "handler", "/bin/a \"b\\\"", "a quote \" is not closed" },
 	{ "handler", "/bin/a \\", "a backslash at the end" },
 	{ "handler", "unix: | unix:run/php.sock | tcp:9000 | tcp:::1:9000",
-	    SOCKETS },
+	    ADDRESSES },
 	{ "handler", "unix:" P100 "/aaaaaaa",
 	    "the path of a unix socket is longer than 107 bytes" },
-	{ "handler", "tcp:app:0 | tcp:app:65536", SOCKETS },
+	{ "handler", "tcp:app:0 | tcp:app:65536", ADDRESSES },
 	{ "handler", "fd:3", "the program \"fd:3\" is not an absolute path" },
 	{ "handler", "UNIX:/a",
 	    "the program \"UNIX:/a\" is not an absolute path" },
