@@ -395,6 +395,18 @@ change_many(struct oncectl *ctl, const struct resolve_act *act)
 
 /* --- the commands --------------------------------------------------------- */
 
+/* The keys that options choose. */
+static int
+change_chosen(struct oncectl *ctl, const struct resolve_act *act)
+{
+	if ((ctl->given & ONCECTL_MANY) != 0)
+		return change_many(ctl, act);
+	return oncectl_refuse(ONCECTL_USAGE,
+	    "%s: name a KEY, --downstream or --instance, or which keys by "
+	    "--state, --scope, --path, --older and --peer",
+	    ctl->command);
+}
+
 int
 oncectl_resolve(struct oncectl *ctl)
 {
@@ -404,12 +416,13 @@ oncectl_resolve(struct oncectl *ctl)
 	if ((ctl->given & both) == 0 || (ctl->given & both) == both)
 		return oncectl_refuse(ONCECTL_USAGE,
 		    "resolve: say --completed or --not-executed");
-	if (oncectl_row_is_named(ctl) || (ctl->given & ONCECTL_MANY) == 0)
+	if (oncectl_row_is_named(ctl))
 		return change_named(ctl, release);
-	if ((ctl->given & ONCECTL_NOT_EXECUTED) != 0)
-		return change_many(ctl, release);
-	return oncectl_refuse(
-	    ONCECTL_USAGE, "resolve: --completed is said of one key: name it");
+	if ((ctl->given & ONCECTL_COMPLETED) != 0)
+		return oncectl_refuse(ONCECTL_USAGE,
+		    "resolve: --completed is said of one key: name it by KEY, "
+		    "--downstream or --instance");
+	return change_chosen(ctl, release);
 }
 
 int
@@ -417,9 +430,5 @@ oncectl_forget(struct oncectl *ctl)
 {
 	if (oncectl_row_is_named(ctl))
 		return change_named(ctl, forget);
-	if ((ctl->given & ONCECTL_MANY) != 0)
-		return change_many(ctl, forget);
-	return oncectl_refuse(ONCECTL_USAGE,
-	    "forget: name a KEY, --downstream or --instance, or which keys "
-	    "by --state, --scope, --path, --older and --peer");
+	return change_chosen(ctl, forget);
 }

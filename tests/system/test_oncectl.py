@@ -481,6 +481,22 @@ def test_usage_errors(t):
         assert run.stderr, args
 
 
+def test_what_names_no_key_is_told_each_way_to_name_some(t):
+    once = t.once(handler=t.sh('status 201'))
+    for args in (['forget'], ['resolve', '--not-executed'],
+                 ['resolve', '--not-executed', '--yes']):
+        run = tool(t, '-d', once.database, *args)
+        eq((run.returncode, run.stderr.decode()), (
+            2, 'oncectl: %s: name a KEY, --downstream or --instance, or which '
+            'keys by --state, --scope, --path, --older and --peer\n' %
+            args[0]))
+    for more in ([], ['--state', 'unknown']):
+        run = tool(t, '-d', once.database, 'resolve', '--completed', *more)
+        eq((run.returncode, run.stderr.decode()), (
+            2, 'oncectl: resolve: --completed is said of one key: name it by '
+            'KEY, --downstream or --instance\n'))
+
+
 def test_help(t):
     for flag in ('-h', '--help', 'help'):
         run = tool(t, flag)
