@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "route.h"
 #include "words.h"
 #include "store_ops.h"
 #include "store_doctor.h"
@@ -243,27 +244,37 @@ numbers_run(struct tx *tx, void *arg)
 	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
 }
 
+/* left: keys that wait for a reconciler which their route has no more. */
 static void
-find_numbers(struct store *s, struct findings *f, const struct counted *what)
+find_numbers(struct store *s, struct findings *f, const struct counted *what,
+    int64_t left)
 {
 	struct numbers c = { .what = what };
 
-	if (store_tx(s, TX_READ, numbers_run, &c) == RC_OK)
-		what->find(f, c.n);
-	else
+	if (store_tx(s, TX_READ, numbers_run, &c) != RC_OK) {
 		store_doctor_add(f, what->name, false, "cannot be counted");
+		return;
+	}
+	if (what->query == TX_COUNT_OPEN) {
+		left = left < c.n[1] ? left : c.n[1];
+		c.n[0] += left;
+		c.n[1] -= left;
+	}
+	what->find(f, c.n);
 }
 
 /* --- all rows ------------------------------------------------------------- */
 
 struct all_rows {
 	struct store *store;
+	const struct conf *conf; /* NULL: it is not known */
 	bool effects;
 	int64_t at; /* the last row that was read */
 	bool end;
 	/* rows that make no sense, and the first ones */
 	int64_t bad;
 	char names[160];
+	int64_t left; /* keys that wait for a reconciler their route has not */
 };
 
 static void
@@ -309,24 +320,35 @@ row_check(struct store *s, struct tx *tx, const struct record *r)
 	return rc;
 }
 
-/* Reads the current row; *id: its number. */
+/* It waits for a try that no program of its route will make. */
+static bool
+row_is_left(const struct conf *conf, const struct record *r)
+{
+	return conf != NULL && r->state == RECORD_UNKNOWN &&
+	    r->reconcile_after > 0 && r->path[0] == '/' &&
+	    route_find(conf, r->path)->reconcile.argv.n == 0;
+}
+
+/* Reads the current row. */
 static enum rc
-doctor_row(struct store *s, struct tx *tx, bool effects, int64_t *id)
+doctor_row(struct all_rows *w, struct tx *tx)
 {
 	struct effect e;
 	struct record r;
 	enum rc rc;
 
-	if (effects) {
+	if (w->effects) {
 		rc = tx_this_effect(tx, &e);
-		*id = e.id;
+		w->at = e.id;
 		effect_free(&e);
 		return rc;
 	}
 	rc = tx_this_record(tx, &r);
-	*id = r.id;
+	w->at = r.id;
 	if (rc == RC_OK)
-		rc = row_check(s, tx, &r);
+		rc = row_check(w->store, tx, &r);
+	if (rc == RC_OK && row_is_left(w->conf, &r))
+		w->left++;
 	record_free(&r);
 	return rc;
 }
@@ -343,7 +365,7 @@ all_rows_run(struct tx *tx, void *arg)
 	rc = tx_result(tx);
 	while (rc == RC_OK && (rc = tx_next(tx)) == RC_OK) {
 		rows++;
-		rc = doctor_row(w->store, tx, w->effects, &next.at);
+		rc = doctor_row(&next, tx);
 		if (rc == RC_CORRUPT) {
 			store_doctor_name(next.names, sizeof(next.names),
 			    "%s%s %" PRId64, next.bad > 0 ? ", " : "",
@@ -359,10 +381,11 @@ all_rows_run(struct tx *tx, void *arg)
 	return RC_OK;
 }
 
-static void
-doctor_rows(struct store *s, struct findings *f)
+/* Returns the keys that wait for a reconciler which their route has no more. */
+static int64_t
+doctor_rows(struct store *s, const struct conf *conf, struct findings *f)
 {
-	struct all_rows w = { .store = s, .at = INT64_MIN };
+	struct all_rows w = { .store = s, .conf = conf, .at = INT64_MIN };
 	enum rc rc = RC_OK;
 
 	while (rc == RC_OK && !w.end)
@@ -373,6 +396,7 @@ doctor_rows(struct store *s, struct findings *f)
 	while (rc == RC_OK && !w.end)
 		rc = store_tx(s, TX_LOOK, all_rows_run, &w);
 	find_rows(f, rc, &w);
+	return w.left;
 }
 
 /* --- topics --------------------------------------------------------------- */
@@ -440,14 +464,15 @@ store_doctor(struct store *s, const struct conf *conf,
 {
 	struct topics topics = { .conf = conf };
 	struct findings f = { items, max, 0 };
+	int64_t left;
 	enum rc rc;
 
 	*n = 0;
 	if ((rc = store_examine(s, &f)) != RC_OK)
 		return rc;
-	doctor_rows(s, &f);
+	left = doctor_rows(s, conf, &f);
 	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
-		find_numbers(s, &f, &counted[i]);
+		find_numbers(s, &f, &counted[i], left);
 	find_outbox(s, &f);
 	rc = store_tx(s, TX_READ, doctor_topics, &topics);
 	find_topics(&f, rc, &topics);

@@ -1,5 +1,7 @@
 """Finding out what happened to unknown keys: the route's reconciler."""
 
+import json
+
 import proc
 from answer import eq, first, problem
 from base import wait_until
@@ -185,6 +187,26 @@ def test_route_without_reconciler_keeps_no_request(t):
     once = t.once(handler=t.sh(LOST))
     lost(once)
     eq((stored(once), once.row('k')['reconcile_after']), (0, None))
+
+
+def test_doctor_tells_of_a_key_whose_route_has_no_reconciler_any_more(t):
+    once = once_with(t, COMPLETED, after='1h')
+    lost(once)
+
+    def found(*args, status):
+        lines = once.ctl('doctor', '--json', *args, status=status)
+        return {f['name']: (f['ok'], f['text'])
+                for f in map(json.loads, lines.splitlines())}
+    waits = (True, '1 key waits for a next try')
+    eq(found('-f', once.file, status=0)['reconcile'], waits)
+    del once.defaults['reconcile']
+    once.routes = {'/refund': {'reconcile': t.path('reconciler')}}
+    once.write_conf()
+    eq(found(status=0)['reconcile'], waits)     # no configuration: not known
+    now = found('-f', once.file, status=1)
+    eq(now['unknown'][0], False)
+    assert now['unknown'][1].startswith('1 key that no program'), now
+    eq(now['reconcile'], (True, '0 keys wait for a next try'))
 
 
 def test_try_that_kills_oncewrap_counts(t):
