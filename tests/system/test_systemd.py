@@ -1,4 +1,5 @@
 """What systemd hands over, what it is told, and what the journal takes."""
+import configparser
 import os
 import re
 import shlex
@@ -69,6 +70,17 @@ def end(process):
     process.terminate()
     eq(process.wait(base.WAIT * base.SLOW), 0)
 
+
+
+def test_unit_survives_starts_that_fail_and_a_program_without_memory(t):
+    """A limit of starts would end the service for good, and its socket; the
+    end of one program, the whole service."""
+    service = configparser.ConfigParser(strict=False, interpolation=None)
+    service.optionxform = str
+    service.read(os.path.join(base.EXAMPLES, 'oncewrap.service'))
+    eq(service['Unit']['StartLimitIntervalSec'], '0')
+    eq(service['Service']['Restart'], 'on-failure')
+    eq(service['Service']['OOMPolicy'], 'continue')
 
 
 def test_unit_opens_the_folder_of_php_sessions(t):
