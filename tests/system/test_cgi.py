@@ -138,6 +138,15 @@ def test_only_descriptors_0_to_2(t):
     eq(conns[-1].answer().status, 502)
 
 
+def test_descriptors_that_the_daemon_was_started_with_are_not_handed_on(t):
+    """As a web server leaves some open in what it spawns."""
+    read, write = os.pipe()
+    t.defer(lambda: (os.close(read), os.close(write)))
+    once = t.once(handler=t.program('probe.py'), pass_fds=[read, write])
+    for key in ('k', None):
+        eq(sorted(once.post(key).json()['fds']), ['0', '1', '2'])
+
+
 def test_own_session_and_process_group(t):
     once, seen = probe(t)
     eq((seen['pgid'], seen['sid']), (seen['pid'], seen['pid']))

@@ -270,7 +270,7 @@ GROUP = grp.getgrnam('www-data').gr_gid
 
 # Tries what the request names, one a line.
 TRESPASS = '''
-import json
+import fcntl, json
 said = {}
 for name in sys.stdin.read().split():
     try:
@@ -281,8 +281,10 @@ for name in sys.stdin.read().split():
 held = {fd: os.readlink("/proc/self/fd/" + fd)
         for fd in os.listdir("/proc/self/fd") if int(fd) > 2
         and os.path.exists("/proc/self/fd/" + fd)}
+writes = [fd for fd in held
+          if fcntl.fcntl(int(fd), fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY]
 out(b"Content-Type: application/json\\r\\n\\r\\n" +
-    json.dumps([said, held, dict(os.environ)]).encode())
+    json.dumps([said, held, writes, dict(os.environ)]).encode())
 '''
 
 
@@ -292,8 +294,10 @@ def trespass(t, **defaults):
         defaults, user=str(APP), group='games'))
     names = [once.local('-lock')] if base.POSTGRES else [
         once.database + suffix for suffix in FILES]
-    said, held, environment = once.post('k', '\n'.join(names)).json()
+    said, held, writes, environment = once.post(
+        'k', '\n'.join(names)).json()
     eq(said, {name: 'Permission denied' for name in names})
+    eq(writes, [])      # nor may it lock what others read
     assert 'ONCE_DATABASE' not in environment
     for value in environment.values():
         assert not value.startswith(once.database), value
