@@ -616,6 +616,25 @@ def test_a_planted_trigger_does_not_run_in_the_daemon(t):
     assert 'planted' in once.ctl('doctor', status=1)
 
 
+def test_a_planted_view_does_not_run_in_the_daemon(t):
+    """It would never end."""
+    once = start(t)
+    first(once.post('k'), 201)
+    db = sqlite3.connect(once.database)
+    db.executescript('''
+        ALTER TABLE once_key RENAME TO kept;
+        CREATE VIEW once_key AS WITH RECURSIVE r(n) AS (
+            SELECT 1 UNION ALL SELECT n + 1 FROM r)
+            SELECT kept.* FROM kept, r WHERE n < 0;''')
+    for key in ('k', 'other'):
+        problem(once.post(key), 'store-unavailable', acted=True)
+    run = t.run([base.ONCECTL, '-d', once.database, 'ls'])
+    eq((run.returncode, run.stdout), (1, b''))
+    db.executescript('DROP VIEW once_key; ALTER TABLE kept RENAME TO once_key')
+    db.close()
+    eq(len(t.ledger()), 1)
+
+
 # --- a folder that others may write ---
 
 def test_a_folder_in_which_others_can_rename_is_named_with_the_cure(t):
