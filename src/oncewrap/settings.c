@@ -125,11 +125,12 @@ check_account(const struct conf *conf, const struct conf_program *program,
 	struct user user;
 	char text[256];
 
-	if (!user_find(program->user, NULL, &user, text, sizeof(text)))
-		return settings_fail(conf, user_line, "user", text, err);
-	if (!user_find(NULL, program->group, &user, text, sizeof(text)))
-		return settings_fail(conf, group_line, "group", text, err);
-	return true;
+	/* Together: a user without an account needs the group. */
+	if (user_find(program->user, program->group, &user, text, sizeof(text)))
+		return true;
+	return strncmp(text, "no such group", strlen("no such group")) == 0
+	    ? settings_fail(conf, group_line, "group", text, err)
+	    : settings_fail(conf, user_line, "user", text, err);
 }
 
 /* Asks the system whether users and groups exist. */

@@ -429,6 +429,20 @@ def test_users_that_this_user_may_not_become(t):
        [(5, 'user', needs), (14, 'group', needs), (16, 'user', needs)])
 
 
+def test_a_number_without_an_account_and_its_group(t):
+    base.need_root()
+    text = SERVER + '[defaults]\nhandler = /bin/true\nuser = 12345\n'
+    eq(check(t, text + 'group = 100\n'), [])
+    for group, line, says in (('', 6, 'user: no such user: 12345; its group '
+                               'must be named'),
+                              ('group = no-such', 7,
+                               'group: no such group: no-such')):
+        path = t.write('world.conf', text % {'dir': t.dir} + group + '\n')
+        run = t.run([base.ONCEWRAP, '-t', '-f', path])
+        eq((run.returncode, run.stderr.decode()),
+           (1, '%s:%d: %s\n' % (path, line, says)))
+
+
 def test_what_a_flag_names_has_no_line(t):
     path = t.write('world.conf', SERVER % {'dir': t.dir})
     run = t.run([base.ONCEWRAP, '-t', '-f', path, '-d', t.path('no', 'db')])
