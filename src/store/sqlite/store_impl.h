@@ -25,10 +25,9 @@ void sqlite_close(struct store *store);
 struct store_reader {
 	struct db *db;
 	bool begun; /* by store_reader_begin() */
-	/* The glancer looks at the files once in a round of the loop: that in
-	 * which it last found them good, and whether it is this one. */
+	/* The round of the loop in which the glancer last found the files good:
+	 * it looks at them once a round. */
 	uint64_t checked_in;
-	bool trusted;
 	struct store_reader *next;
 };
 

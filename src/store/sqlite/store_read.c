@@ -114,6 +114,14 @@ store_reader_glancer(struct store *store)
 	return rc;
 }
 
+/* Whether the glancer has found the files good in this round. */
+static bool
+is_checked(const struct store *store, const struct store_reader *r)
+{
+	return r == store->glancer &&
+	    r->checked_in == loop_round_number(store->base.loop);
+}
+
 enum rc
 store_reader_glance(struct store *store, struct store_reader **out)
 {
@@ -121,12 +129,11 @@ store_reader_glance(struct store *store, struct store_reader **out)
 
 	if ((*out = store->glancer) == NULL)
 		return RC_BUSY;
-	(*out)->trusted =
-	    (*out)->checked_in == loop_round_number(store->base.loop);
-	rc = (*out)->trusted ? RC_OK : store_guard_check(&store->guard);
-	if (rc == RC_OK)
-		db_glance_begin((*out)->db);
-	return rc;
+	if (!is_checked(store, *out) &&
+	    (rc = store_guard_check(&store->guard)) != RC_OK)
+		return rc;
+	db_glance_begin((*out)->db);
+	return RC_OK;
 }
 
 enum rc
@@ -180,7 +187,7 @@ store_reader_after(struct store *store, struct store_reader *reader, enum rc rc)
 {
 	enum rc file;
 
-	if (reader->trusted && (rc == RC_OK || rc == RC_NOTFOUND)) {
+	if (is_checked(store, reader) && (rc == RC_OK || rc == RC_NOTFOUND)) {
 		file = store_guard_mapped(&store->guard);
 	} else {
 		file = store_guard_file(&store->guard, reader->db);
