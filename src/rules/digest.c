@@ -82,30 +82,38 @@ begin_with_key(
 	digest_bytes(d, block, sizeof(block));
 }
 
-/* RFC 2104, section 2. */
+/* RFC 2104, section 2: inner began with the key, and has had the text. */
+static void
+end_with_key(struct digest *inner, const unsigned char *key, size_t n,
+    unsigned char out[DIGEST_LEN])
+{
+	struct digest outer;
+
+	begin_with_key(&outer, key, n, 0x5c);
+	digest_nested(&outer, inner);
+	digest_end(&outer, out);
+}
+
 void
 digest_mac(const void *key, size_t key_len, const void *bytes, size_t n,
     unsigned char out[DIGEST_LEN])
 {
-	struct digest inner, outer;
+	struct digest inner;
 
 	assert(key_len <= DIGEST_KEY);
 	begin_with_key(&inner, key, key_len, 0x36);
 	digest_bytes(&inner, bytes, n);
-	begin_with_key(&outer, key, key_len, 0x5c);
-	digest_nested(&outer, &inner);
-	digest_end(&outer, out);
+	end_with_key(&inner, key, key_len, out);
 }
 
 void
 digest_mac_for(const unsigned char *secret, const char *purpose,
     const void *bytes, size_t n, unsigned char out[DIGEST_LEN])
 {
-	const size_t at = strnlen(purpose, DIGEST_FOR);
-	unsigned char all[2 * DIGEST_FOR];
+	struct digest inner;
 
-	assert(purpose[at] == '\0' && n <= DIGEST_FOR);
-	memcpy(all, purpose, at);
-	memcpy(all + at, bytes, n);
-	digest_mac(secret, DIGEST_LEN, all, at + n, out);
+	begin_with_key(&inner, secret, DIGEST_LEN, 0x36);
+	digest_bytes(&inner, purpose, strlen(purpose));
+	digest_bytes(&inner, bytes, n);
+	end_with_key(&inner, secret, DIGEST_LEN, out);
 }
