@@ -159,13 +159,16 @@ WITH moved AS (
 $moved;
 
 -- For the rest of the transaction: a lock is waited for only shortly.
+-- list: shortly
+set_config('lock_timeout', '100', true)
+
 -- name: session_shortly
-SELECT set_config('lock_timeout', '100', true);
+SELECT $shortly;
 
 -- session_next for a group, which others share: a lock that one of them needs
 -- is waited for only shortly.  With the time of all of them.
 -- name: session_share
-$moved, set_config('lock_timeout', '100', true), $now, $server_clock;
+$moved, $shortly, $now, $server_clock;
 
 -- Takes the number of the transaction after $3 away, unless it took place.
 -- Waits for it.
