@@ -10,7 +10,7 @@ import proc
 import servers
 from answer import UUID, eq, first, problem, replay
 from base import wait_until
-from once import HASTY, Background, Lock
+from once import HASTY, Background, lock_outcome
 
 TIME = r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z'
 LINE = re.compile(r'ts=%s level=\w+ event=([a-z-]+)(?: (.*))?$' % TIME)
@@ -126,11 +126,7 @@ def test_an_outcome_that_is_recorded_late_names_its_key(t):
     gate = t.gate()
     once = t.once(handler=t.sh('gate gate; status 201'),
                   server=HASTY)
-    running = Background(lambda: once.post('k', user='ann'))
-    gate.wait()
-    lock = Lock(t, once.database)
-    gate.open()
-    problem(running.result(), 'outcome-not-recorded')
+    lock = lock_outcome(t, once, gate, 'k', user='ann')
     lock.release()
     once.wait_log('event=late-settlement')
     lines = grep(once, 'key=k ')
@@ -145,11 +141,7 @@ def test_an_outcome_that_is_never_recorded_is_said_to_be_lost(t):
     gate = t.gate()
     once = t.once(handler=t.sh('gate gate; status 201'),
                   server=dict(HASTY, drain_timeout='100ms'))
-    running = Background(lambda: once.post('k'))
-    gate.wait()
-    lock = Lock(t, once.database)
-    gate.open()
-    problem(running.result(), 'outcome-not-recorded')
+    lock = lock_outcome(t, once, gate, 'k')
     once.stop()
     eq(len(once.log_lines('level=error event=outcome-lost .*key=k ')), 1)
     eq(once.log_lines('event=late-settlement'), [])

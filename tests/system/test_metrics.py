@@ -8,7 +8,7 @@ import base
 from answer import eq, first, problem, replay
 from base import wait_until
 from clocks import library
-from once import HASTY, Background, Lock
+from once import HASTY, Background, Lock, lock_outcome
 from test_store import fill, mount
 
 NAME = r'[a-zA-Z_:][a-zA-Z0-9_:]*'
@@ -581,11 +581,7 @@ def test_health_while_an_outcome_is_not_recorded(t):
     gate = t.gate()
     once = start(t, 'ledger; gate gate; status 201',
                  server=HASTY)
-    running = Background(lambda: once.post('k'))
-    gate.wait()
-    lock = Lock(t, once.database)
-    gate.open()
-    problem(running.result(), 'outcome-not-recorded')
+    lock = lock_outcome(t, once, gate, 'k')
     health(once, 503)
     lock.release()
     wait_until(lambda: once.state('k') == 'completed', 'it is recorded')

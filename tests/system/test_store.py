@@ -9,7 +9,7 @@ import base
 import shared
 from answer import eq, first, problem, replay
 from base import wait_until
-from once import HASTY, Background, Lock, elapsed, parallel
+from once import HASTY, Background, Lock, elapsed, lock_outcome, parallel
 
 OK = 'ledger; status 201; echo done'
 
@@ -413,11 +413,7 @@ def test_outcome_overdue_stops_new_runs_until_it_is_recorded(t):
     gate = t.gate()
     once = once_with(t, 'ledger; gate gate; status 201',
                      server=dict(HASTY, admin_path='/admin'))
-    run = Background(lambda: once.post('run'))
-    gate.wait()
-    lock = Lock(t, once.database)
-    gate.open()
-    problem(run.result(), 'outcome-not-recorded')
+    lock = lock_outcome(t, once, gate, 'run')
     problem(once.post('k'), 'store-unavailable')
     eq(once.get('/admin/health').status, 503)
     once.wait_log('event=store-unavailable .*outcomes are not recorded yet')

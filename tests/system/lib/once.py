@@ -437,6 +437,17 @@ class Lock:
                               SqliteLock)
 
 
+def lock_outcome(t, once, gate, key, **asked):
+    """Runs a request that waits at the gate, and whose outcome then cannot be
+    recorded.  Returns the lock that keeps it from that."""
+    run = Background(lambda: once.post(key, **asked))
+    gate.wait()
+    lock = Lock(t, once.database)
+    gate.open()
+    answer.problem(run.result(), 'outcome-not-recorded')
+    return lock
+
+
 class SqliteLock(Lock):
     """The write lock of a database, held by the sqlite3 shell."""
 
