@@ -464,9 +464,8 @@ TEST(a_call_that_waits_is_logged_by_a_test_build)
 				  parts = { .again = 40, .name = 'x' },
 				  twice_5 = { .again = 5 };
 
-	if (getenv("LD_PRELOAD") != NULL)
-		skip();
-	assert_true(is_told(&twice_500));
+	/* under a tool that slows it, such as valgrind, nothing is */
+	assert_int_equal(is_told(&twice_500), getenv("LD_PRELOAD") == NULL);
 	assert_false(is_told(&parts));
 	assert_false(is_told(&twice_5));
 }
