@@ -208,14 +208,14 @@ struct json_write *oncectl_row_identity(const struct record *r);
 void oncectl_row_show(
     const struct oncectl *ctl, const struct record *r, char *errors);
 
-/* Begins a list of such rows, and prints one: see oncectl_print_table(). */
+/* Begins a list of such rows, and prints one: see oncectl_print_row(). */
 struct oncectl_table;
-struct oncectl_table *oncectl_row_table(FILE *file);
+struct oncectl_table oncectl_row_table(FILE *file);
 void oncectl_row_print(const struct oncectl *ctl, struct oncectl_table *table,
     const struct record *r);
 
-/* "key K of scope S", for a terminal; the caller frees it. */
-char *oncectl_row_name(const struct record *r);
+/* "key K of scope S", for a terminal: see oncectl_print_keep(). */
+const char *oncectl_row_name(const struct record *r);
 
 /* Prints that the key is in its state, and why that is in the way; returns
  * ONCECTL_REFUSED. */
@@ -254,18 +254,21 @@ struct oncectl_column {
 	const char *member; /* the name in JSON and in lines */
 	const char *title;  /* the title in tables; NULL: not in tables */
 	unsigned position;  /* in tables, from the left: 1, 2, ...; 0: none */
+	int width;          /* in tables, at least */
 	size_t offset;      /* in the row's struct */
 	enum oncectl_kind kind;
 };
 
-/*
- * Makes text for a terminal: each byte that is not printable in the locale
- * becomes \xNN, and a backslash becomes two.  The caller frees it.
- */
-char *oncectl_print_escaped(const char *s);
+/* Keeps an allocated text until some more are kept: 8 can be in use.  NULL:
+ * there is no memory. */
+const char *oncectl_print_keep(char *text);
+
+/* Makes text for a terminal, and keeps it: each byte that is not printable in
+ * the locale becomes \xNN, and a backslash becomes two. */
+const char *oncectl_print_escaped(const char *s);
 
 /* The same for n bytes.  lines: ends of lines and tabulators stay. */
-char *oncectl_print_escaped_text(const char *s, size_t n, bool lines);
+const char *oncectl_print_escaped_text(const char *s, size_t n, bool lines);
 
 /* Formats a time of the wall clock (ms) as RFC 3339 to the second; "-" for
  * 0. */
@@ -276,18 +279,15 @@ const char *oncectl_print_time(int64_t wall, char out[ONCECTL_PRINT_TIME]);
 void oncectl_print_lines(
     const struct oncectl_column *columns, size_t n, const void *row);
 
-/*
- * A list of rows: as objects for programs, or with a file in columns that are
- * as wide as their widest cell so far.  The array of n columns must outlive the
- * list.  An empty text is printed as "-".  Memory is bounded for any number of
- * rows.  oncectl_print_table_free() prints the remaining rows; a table without
- * rows prints nothing.
- */
-struct oncectl_table;
-struct oncectl_table *
-oncectl_print_table(FILE *file, const struct oncectl_column *columns, size_t n);
+/* A list of rows: as objects for programs, or in columns for people.  An empty
+ * text is printed as "-".  A list without rows prints nothing. */
+struct oncectl_table {
+	FILE *file; /* NULL: objects */
+	const struct oncectl_column *columns;
+	size_t n;
+	bool begun; /* the titles are printed */
+};
 void oncectl_print_row(struct oncectl_table *t, const void *row);
-void oncectl_print_table_free(struct oncectl_table *t);
 
 /* Begins an object, one at a time; oncectl_print_json() prints it on a line of
  * stdout.  json_write_*() and oncectl_print_members() add to it. */

@@ -23,27 +23,27 @@
 #define DEPTH 64
 
 struct finding {
-	const char *kind; /* "route", "defaults" or "program" */
-	const char *path; /* of requests */
-	char *where;      /* file:line, or the program */
-	const char *key;  /* the route's option */
+	const char *kind;  /* "route", "defaults" or "program" */
+	const char *path;  /* of requests */
+	const char *where; /* file:line, or the program */
+	const char *key;   /* the route's option */
 	const char *why;
 };
 
 #define AT(member) offsetof(struct finding, member)
 static const struct oncectl_column columns[] = {
-	{ "kind", "KIND", 1, AT(kind), ONCECTL_TEXT },
-	{ "path", "PATH", 2, AT(path), ONCECTL_TEXT },
-	{ "where", "WHERE", 4, AT(where), ONCECTL_TEXT },
-	{ "key", NULL, 0, AT(key), ONCECTL_TEXT },
-	{ "why", "WHY", 3, AT(why), ONCECTL_TEXT },
+	{ "kind", "KIND", 1, 8, AT(kind), ONCECTL_TEXT },
+	{ "path", "PATH", 2, 24, AT(path), ONCECTL_TEXT },
+	{ "where", "WHERE", 4, 0, AT(where), ONCECTL_TEXT },
+	{ "key", NULL, 0, 0, AT(key), ONCECTL_TEXT },
+	{ "why", "WHY", 3, 22, AT(why), ONCECTL_TEXT },
 };
 #undef AT
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 struct audit {
 	struct oncectl *ctl;
-	struct oncectl_table *table;
+	struct oncectl_table table;
 	size_t found;
 	bool failed; /* something could not be looked at */
 	bool open;   /* there may be programs that were not looked for */
@@ -73,7 +73,7 @@ static void
 audit_report(struct audit *a, const struct finding *f)
 {
 	a->found++;
-	oncectl_print_row(a->table, f);
+	oncectl_print_row(&a->table, f);
 }
 
 /* Looks at a route, or at the defaults. */
@@ -83,17 +83,17 @@ look_at_route(struct audit *a, const char *kind, const struct conf_route *route)
 	const char *path = route->path[0] != '\0' ? route->path : "/";
 	struct finding f = { kind, path, NULL, key_words[route->key],
 		why_open(route) };
+	char *where = NULL;
 
 	if (f.why == NULL)
 		return;
-	if (route->line == 0)
-		f.where = strdup(a->ctl->config);
-	else if (asprintf(&f.where, "%s:%u", a->ctl->config, route->line) == -1)
-		f.where = NULL;
-	if (f.where == NULL)
-		errx(ONCECTL_REFUSED, "%s", rc_text(RC_NOMEM));
+	f.where = a->ctl->config;
+	if (route->line != 0) {
+		if (asprintf(&where, "%s:%u", f.where, route->line) == -1)
+			where = NULL;
+		f.where = oncectl_print_keep(where);
+	}
 	audit_report(a, &f);
-	free(f.where);
 }
 
 /* --- programs under a document root ------------------------------------- */
@@ -133,24 +133,19 @@ static void
 cannot(struct audit *a, const char *file)
 {
 	const int error = errno;
-	char *name = oncectl_print_escaped(file);
 
-	warnx("%s: %s", name, strerror(error));
-	free(name);
+	warnx("%s: %s", oncectl_print_escaped(file), strerror(error));
 	a->failed = true;
 }
 
 static void
 not_followed(const char *path, const char *file)
 {
-	char *name = oncectl_print_escaped(file);
-	char *prefix = oncectl_print_escaped(path);
+	const char *name = oncectl_print_escaped(file);
 
 	warnx("%s: a link to a folder, which is not followed; "
 	      "--docroot %s=%s looks there",
-	    name, prefix, name);
-	free(prefix);
-	free(name);
+	    name, oncectl_print_escaped(path), name);
 }
 
 static void look_at_folder(
@@ -252,17 +247,16 @@ look_at_routes(struct audit *a)
 int
 oncectl_audit(struct oncectl *ctl)
 {
-	struct audit a = { .ctl = ctl };
+	struct audit a = { .ctl = ctl,
+		.table = {
+		    ctl->json ? NULL : stdout, columns, NCOLUMNS, false } };
 
 	if (ctl->config == NULL)
 		return oncectl_refuse(
 		    ONCECTL_USAGE, "audit: needs a configuration: -f");
-	a.table =
-	    oncectl_print_table(ctl->json ? NULL : stdout, columns, NCOLUMNS);
 	look_at_routes(&a);
 	for (size_t i = 0; i < ctl->ndocroots; i++)
 		look_at_root(&a, ctl->docroots[i]);
-	oncectl_print_table_free(a.table);
 	if (a.open)
 		warnx("audit: paths without a route run programs without a "
 		      "key, too (%s in [defaults]); --docroot finds them",

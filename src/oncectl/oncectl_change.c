@@ -28,14 +28,11 @@ static void
 change_print(const struct oncectl *ctl, const struct record *row,
     const char *text, enum record_state to)
 {
-	char *name;
 	struct json_write *o;
 
 	if (!ctl->json) {
-		name = oncectl_row_name(row);
-		printf("%s: %s -> %s\n", name, record_state_name(row->state),
-		    text);
-		free(name);
+		printf("%s: %s -> %s\n", oncectl_row_name(row),
+		    record_state_name(row->state), text);
 		return;
 	}
 	o = oncectl_row_identity(row);
@@ -96,7 +93,7 @@ static int
 change_lost(
     struct oncectl *ctl, const struct resolve_act *act, struct record *row)
 {
-	char *name = oncectl_row_name(row);
+	const char *name = oncectl_row_name(row);
 	const int64_t id = row->id;
 	const char *why;
 	int status = ONCECTL_REFUSED;
@@ -112,7 +109,6 @@ change_lost(
 		warnx("%s is gone", name);
 	else
 		status = oncectl_fail(ctl, rc);
-	free(name);
 	return status;
 }
 

@@ -40,15 +40,10 @@ response_copy(const char *p, size_t n)
 static void
 response_print_bytes(const char *p, size_t n)
 {
-	char *text;
-
-	if (isatty(STDOUT_FILENO) != 1) {
+	if (isatty(STDOUT_FILENO) == 1)
+		fputs(oncectl_print_escaped_text(p, n, true), stdout);
+	else
 		fwrite(p, 1, n, stdout);
-		return;
-	}
-	text = oncectl_print_escaped_text(p, n, true);
-	fputs(text, stdout);
-	free(text);
 }
 
 static enum rc
@@ -225,19 +220,16 @@ static int
 output_print(struct oncectl *ctl, const struct record *row)
 {
 	struct store_output output;
-	char *name;
 	enum rc rc = store_output(ctl->store, row->id, &output);
 
 	if (rc == RC_OK && !output.refused) {
 		store_output_free(&output);
 		rc = RC_NOTFOUND;
 	}
-	if (rc == RC_NOTFOUND) {
-		name = oncectl_row_name(row);
-		warnx("%s: no answer of its program was refused", name);
-		free(name);
-		return ONCECTL_REFUSED;
-	}
+	if (rc == RC_NOTFOUND)
+		return oncectl_refuse(ONCECTL_REFUSED,
+		    "%s: no answer of its program was refused",
+		    oncectl_row_name(row));
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
 	if (ctl->json)
@@ -272,7 +264,7 @@ static int
 keys_print_all(
     struct oncectl *ctl, const struct store_filter *filter, FILE *file)
 {
-	struct oncectl_table *table;
+	struct oncectl_table table = oncectl_row_table(file);
 	struct store_cursor *cursor = NULL;
 	struct record row;
 	enum rc rc;
@@ -280,12 +272,10 @@ keys_print_all(
 	rc = store_list(ctl->store, filter, &cursor);
 	if (rc != RC_OK)
 		return oncectl_fail(ctl, rc);
-	table = oncectl_row_table(file);
 	while ((rc = store_list_next(cursor, &row)) == RC_OK) {
-		oncectl_row_print(ctl, table, &row);
+		oncectl_row_print(ctl, &table, &row);
 		record_free(&row);
 	}
-	oncectl_print_table_free(table);
 	store_list_free(cursor);
 	return rc == RC_NOTFOUND ? ONCECTL_DONE : oncectl_fail(ctl, rc);
 }

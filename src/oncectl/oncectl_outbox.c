@@ -30,22 +30,22 @@ struct shown {
 /* In a table the columns that may be long stand on the right. */
 static const struct oncectl_column columns[] = {
 	/* in exports only */
-	{ "type", NULL, 0, AT(type), ONCECTL_TEXT },
+	{ "type", NULL, 0, 0, AT(type), ONCECTL_TEXT },
 	/* NLISTED columns, in lists too */
-	{ "id", "ID", 1, IN(id), ONCECTL_NUMBER },
-	{ "key", "KEY", 8, IN(key), ONCECTL_TEXT },
-	{ "scope", "SCOPE", 6, IN(scope), ONCECTL_TEXT },
-	{ "path", "PATH", 7, IN(path), ONCECTL_TEXT },
-	{ "topic", "TOPIC", 5, IN(topic), ONCECTL_TEXT },
-	{ "state", "STATE", 2, IN(state), ONCECTL_EFFECT_STATE },
-	{ "attempts", "ATTEMPTS", 3, IN(attempts), ONCECTL_INT },
-	{ "next_at", "NEXT", 4, AT(next_at), ONCECTL_TIME },
-	{ "reference", NULL, 0, AT(reference), ONCECTL_TEXT },
-	{ "last_error", "LAST ERROR", 9, IN(last_error), ONCECTL_TEXT },
+	{ "id", "ID", 1, 6, IN(id), ONCECTL_NUMBER },
+	{ "key", "KEY", 8, 36, IN(key), ONCECTL_TEXT },
+	{ "scope", "SCOPE", 6, 12, IN(scope), ONCECTL_TEXT },
+	{ "path", "PATH", 7, 16, IN(path), ONCECTL_TEXT },
+	{ "topic", "TOPIC", 5, 8, IN(topic), ONCECTL_TEXT },
+	{ "state", "STATE", 2, 11, IN(state), ONCECTL_EFFECT_STATE },
+	{ "attempts", "ATTEMPTS", 3, 8, IN(attempts), ONCECTL_INT },
+	{ "next_at", "NEXT", 4, 20, AT(next_at), ONCECTL_TIME },
+	{ "reference", NULL, 0, 0, AT(reference), ONCECTL_TEXT },
+	{ "last_error", "LAST ERROR", 9, 0, IN(last_error), ONCECTL_TEXT },
 	/* in exports only */
-	{ "effect_key", NULL, 0, IN(effect_key), ONCECTL_ARRAY },
-	{ "created_at", NULL, 0, IN(created_at), ONCECTL_TIME },
-	{ "updated_at", NULL, 0, IN(updated_at), ONCECTL_TIME },
+	{ "effect_key", NULL, 0, 0, IN(effect_key), ONCECTL_ARRAY },
+	{ "created_at", NULL, 0, 0, IN(created_at), ONCECTL_TIME },
+	{ "updated_at", NULL, 0, 0, IN(updated_at), ONCECTL_TIME },
 };
 #undef AT
 #undef IN
@@ -80,7 +80,7 @@ outbox_shown(const struct oncectl *ctl, struct effect *e)
 /* Prints all effects that the filter lets through to the list. */
 static int
 outbox_print_all(struct oncectl *ctl, const struct store_effect_filter *filter,
-    struct oncectl_table *table)
+    struct oncectl_table table)
 {
 	struct store_cursor *outbox = NULL;
 	struct effect row;
@@ -90,11 +90,10 @@ outbox_print_all(struct oncectl *ctl, const struct store_effect_filter *filter,
 	rc = store_outbox_list(ctl->store, filter, &outbox);
 	while (rc == RC_OK && (rc = store_outbox_next(outbox, &row)) == RC_OK) {
 		s = outbox_shown(ctl, &row);
-		oncectl_print_row(table, &s);
+		oncectl_print_row(&table, &s);
 		effect_free(&row);
 	}
 	store_list_free(outbox);
-	oncectl_print_table_free(table);
 	return rc == RC_NOTFOUND ? ONCECTL_DONE : oncectl_fail(ctl, rc);
 }
 
@@ -103,8 +102,8 @@ oncectl_outbox_export(struct oncectl *ctl)
 {
 	const struct store_effect_filter filter = { .since = ctl->since };
 
-	return outbox_print_all(
-	    ctl, &filter, oncectl_print_table(NULL, columns, NCOLUMNS));
+	return outbox_print_all(ctl, &filter,
+	    (struct oncectl_table){ NULL, columns, NCOLUMNS, false });
 }
 
 /* --- retry, drop -------------------------------------------------------- */
@@ -141,7 +140,6 @@ print_change(const struct oncectl *ctl, const struct effect *row,
     const char *text, const char *to)
 {
 	const char *from = effect_state_name(row->state);
-	char *topic, *key;
 	struct json_write *o;
 
 	if (ctl->json) {
@@ -152,12 +150,9 @@ print_change(const struct oncectl *ctl, const struct effect *row,
 		oncectl_print_json(o);
 		return;
 	}
-	topic = oncectl_print_escaped(row->topic);
-	key = oncectl_print_escaped(row->key);
-	printf("effect %" PRId64 ", %s of key %s: %s -> %s\n", row->id, topic,
-	    key, from, text);
-	free(topic);
-	free(key);
+	printf("effect %" PRId64 ", %s of key %s: %s -> %s\n", row->id,
+	    oncectl_print_escaped(row->topic), oncectl_print_escaped(row->key),
+	    from, text);
 }
 
 static int
@@ -208,8 +203,8 @@ outbox_ls(struct oncectl *ctl)
 		    "delivered or dead_letter",
 		    ctl->state);
 	return outbox_print_all(ctl, &filter,
-	    oncectl_print_table(
-		ctl->json ? NULL : stdout, columns + 1, NLISTED));
+	    (struct oncectl_table){
+		ctl->json ? NULL : stdout, columns + 1, NLISTED, false });
 }
 
 int

@@ -134,10 +134,10 @@ open_target(struct oncectl *ctl, const struct store_module *module)
 	return NULL;
 }
 
-#define NUMBER(member)                                                     \
-	{                                                                  \
-#member, NULL, 0, offsetof(struct store_transfer, member), \
-		    ONCECTL_NUMBER                                         \
+#define NUMBER(member)                                                        \
+	{                                                                     \
+#member, NULL, 0, 0, offsetof(struct store_transfer, member), \
+		    ONCECTL_NUMBER                                            \
 	}
 /* What was copied and compared. */
 static const struct oncectl_column columns[] = { NUMBER(keys),

@@ -26,39 +26,41 @@
 #include "user.h"
 #include "oncectl.h"
 
-/* Rows that are held back until their widths are known. */
-#define BATCH 1000
+/* Texts that live at once. */
+#define TEXTS 8
 
-struct oncectl_table {
-	FILE *file; /* NULL: objects of these columns, and no more members: */
-	const struct oncectl_column *all;
-	size_t nall;
-	const struct oncectl_column **column; /* from the left */
-	size_t columns, rows;
-	size_t *width;
-	char **cell;   /* BATCH rows, escaped */
-	bool has_rows; /* besides the titles */
-};
-
-/* Returns p; if it is NULL, there is no memory, and the process ends. */
-static void *
-print_must(void *p)
+/* If it is NULL, there is no memory, and the process ends. */
+static void
+print_must(const void *p)
 {
 	if (p == NULL)
-		errx(1, "out of memory");
-	return p;
+		errx(ONCECTL_REFUSED, "out of memory");
 }
 
 /* --- text -------------------------------------------------------------- */
 
-char *
+const char *
+oncectl_print_keep(char *text)
+{
+	static char *kept[TEXTS];
+	static unsigned next;
+	char **place = &kept[next++ % TEXTS];
+
+	print_must(text);
+	free(*place);
+	*place = text;
+	return text;
+}
+
+const char *
 oncectl_print_escaped_text(const char *s, size_t left, bool lines)
 {
-	char *out = print_must(malloc(4 * left + 1)), *p = out;
+	char *out = malloc(4 * left + 1), *p = out;
 	mbstate_t shift;
 	wchar_t wide;
 	size_t n;
 
+	print_must(out);
 	memset(&shift, 0, sizeof(shift));
 	for (; left > 0; s += n, left -= n) {
 		n = mbrtowc(&wide, s, left, &shift);
@@ -84,30 +86,13 @@ oncectl_print_escaped_text(const char *s, size_t left, bool lines)
 		}
 	}
 	*p = '\0';
-	return out;
+	return oncectl_print_keep(out);
 }
 
-char *
+const char *
 oncectl_print_escaped(const char *s)
 {
 	return oncectl_print_escaped_text(s, strlen(s), false);
-}
-
-/* The number of columns that printable text takes. */
-static size_t
-width_of(const char *s)
-{
-	size_t n, left = strlen(s), width = 0;
-	mbstate_t shift;
-	wchar_t wide;
-
-	memset(&shift, 0, sizeof(shift));
-	for (; left > 0; s += n, left -= n) {
-		n = mbrtowc(&wide, s, left, &shift);
-		assert(n >= 1 && n <= left);
-		width += (size_t)wcwidth(wide);
-	}
-	return width;
 }
 
 const char *
@@ -163,10 +148,13 @@ cell_of(const struct oncectl_column *column, const void *row, char out[CELL])
 	return NULL;
 }
 
-/* Copies a cell; NULL and "" are "-". */
-static char *
-cell_copy(const char *cell)
+/* The cell for people; NULL and "" are "-". */
+static const char *
+cell_shown(const struct oncectl_column *column, const void *row)
 {
+	char room[CELL];
+	const char *cell = cell_of(column, row, room);
+
 	return oncectl_print_escaped(
 	    cell != NULL && cell[0] != '\0' ? cell : "-");
 }
@@ -175,119 +163,54 @@ void
 oncectl_print_lines(
     const struct oncectl_column *columns, size_t n, const void *row)
 {
-	char room[CELL], *text;
-	const char *cell;
-
-	for (size_t i = 0; i < n; i++) {
-		cell = cell_of(&columns[i], row, room);
-		text = cell_copy(cell);
-		printf("%s: %s\n", columns[i].member, text);
-		free(text);
-	}
+	for (size_t i = 0; i < n; i++)
+		printf("%s: %s\n", columns[i].member,
+		    cell_shown(&columns[i], row));
 }
 
 /* --- tables ------------------------------------------------------------ */
 
-static void
-print_line(struct oncectl_table *t, const char *const *cells)
+static const struct oncectl_column *
+column_at(const struct oncectl_table *t, unsigned position)
 {
-	for (size_t i = 0; i < t->columns; i++) {
-		size_t pad = t->width[i] - width_of(cells[i]);
+	for (size_t i = 0; i < t->n; i++)
+		if (t->columns[i].position == position)
+			return &t->columns[i];
+	return NULL;
+}
 
-		fputs(cells[i], t->file);
-		if (i + 1 < t->columns)
-			fprintf(t->file, "%*s", (int)pad + 2, "");
+/* Prints the cells of a row; NULL: the titles. */
+static void
+print_line(const struct oncectl_table *t, const void *row)
+{
+	const struct oncectl_column *c;
+	const char *text;
+	int pad = 0;
+
+	for (unsigned i = 1; (c = column_at(t, i)) != NULL; i++) {
+		text = row != NULL ? cell_shown(c, row) : c->title;
+		fprintf(t->file, "%*s%s", pad, "", text);
+		pad = c->width - (int)mbstowcs(NULL, text, 0);
+		pad = (pad > 0 ? pad : 0) + 2;
 	}
 	fputc('\n', t->file);
-}
-
-static void
-print_flush(struct oncectl_table *t)
-{
-	size_t i, n = t->rows * t->columns;
-
-	for (i = 0; i < n; i++) {
-		size_t width = width_of(t->cell[i]);
-
-		if (width > t->width[i % t->columns])
-			t->width[i % t->columns] = width;
-	}
-	for (i = 0; t->has_rows && i < t->rows; i++)
-		print_line(t, (const char *const *)(t->cell + i * t->columns));
-	for (i = 0; i < n; i++)
-		free(t->cell[i]);
-	t->rows = 0;
-}
-
-/* The columns that stand in tables, by their positions. */
-static void
-order_columns(struct oncectl_table *t)
-{
-	t->column =
-	    print_must(calloc(t->nall, sizeof(const struct oncectl_column *)));
-	for (const struct oncectl_column *c = t->all; c < t->all + t->nall;
-	     c++) {
-		if (c->position == 0)
-			continue;
-		assert(c->position <= t->nall && c->title != NULL &&
-		    t->column[c->position - 1] == NULL);
-		t->column[c->position - 1] = c;
-		t->columns++;
-	}
-	assert(t->columns > 0);
-}
-
-struct oncectl_table *
-oncectl_print_table(FILE *file, const struct oncectl_column *columns, size_t n)
-{
-	struct oncectl_table *t = print_must(calloc(1, sizeof(*t)));
-
-	t->file = file;
-	t->all = columns;
-	t->nall = n;
-	if (file == NULL)
-		return t;
-	order_columns(t);
-	t->width = print_must(calloc(t->columns, sizeof(t->width[0])));
-	t->cell = print_must(calloc(t->columns * BATCH, sizeof(t->cell[0])));
-	for (size_t i = 0; i < t->columns; i++) {
-		assert(t->column[i] != NULL);
-		t->cell[i] = oncectl_print_escaped(t->column[i]->title);
-	}
-	t->rows = 1;
-	return t;
 }
 
 void
 oncectl_print_row(struct oncectl_table *t, const void *row)
 {
-	char room[CELL], **cells;
 	struct json_write *o;
 
 	if (t->file == NULL) {
 		o = oncectl_print_object();
-		oncectl_print_members(o, t->all, t->nall, row);
+		oncectl_print_members(o, t->columns, t->n, row);
 		oncectl_print_json(o);
 		return;
 	}
-	if (t->rows == BATCH)
-		print_flush(t);
-	cells = t->cell + t->rows * t->columns;
-	for (size_t i = 0; i < t->columns; i++)
-		cells[i] = cell_copy(cell_of(t->column[i], row, room));
-	t->rows++;
-	t->has_rows = true;
-}
-
-void
-oncectl_print_table_free(struct oncectl_table *t)
-{
-	if (t->file != NULL)
-		print_flush(t);
-	free(t->cell);
-	free(t->width);
-	free(t->column);
-	free(t);
+	if (!t->begun)
+		print_line(t, NULL);
+	t->begun = true;
+	print_line(t, row);
 }
 
 /* --- JSON -------------------------------------------------------------- */

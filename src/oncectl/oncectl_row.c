@@ -22,23 +22,23 @@ struct shown {
 #define AT(member) offsetof(struct shown, member)
 /* In a table the columns that may be long stand on the right. */
 static const struct oncectl_column columns[] = {
-	{ "scope", "SCOPE", 6, IN(scope), ONCECTL_TEXT },
-	{ "path", "PATH", 7, IN(path), ONCECTL_TEXT },
-	{ "key", "KEY", 8, IN(key), ONCECTL_TEXT },
-	{ "state", "STATE", 1, IN(state), ONCECTL_KEY_STATE },
-	{ "attempt", "ATTEMPT", 2, IN(attempt), ONCECTL_INT },
-	{ "status", "STATUS", 3, IN(status), ONCECTL_INT_OR_NULL },
-	{ "recovery_point", NULL, 0, IN(recovery_point), ONCECTL_ARRAY },
-	{ "downstream", NULL, 0, IN(downstream), ONCECTL_ARRAY },
-	{ "created_at", "CREATED", 4, IN(created_at), ONCECTL_TIME },
-	{ "updated_at", NULL, 0, IN(updated_at), ONCECTL_TIME },
-	{ "locked_until", NULL, 0, AT(locked_until), ONCECTL_TIME },
-	{ "expires_at", "EXPIRES", 5, AT(expires_at), ONCECTL_TIME },
-	{ "reconcile_after", NULL, 0, AT(reconcile_after), ONCECTL_TIME },
-	{ "last_error", NULL, 0, IN(last_error), ONCECTL_TEXT },
-	{ "method", NULL, 0, IN(method), ONCECTL_ARRAY },
-	{ "peer", NULL, 0, IN(peer), ONCECTL_TEXT },
-	{ "instance", NULL, 0, IN(instance), ONCECTL_ARRAY },
+	{ "scope", "SCOPE", 6, 12, IN(scope), ONCECTL_TEXT },
+	{ "path", "PATH", 7, 16, IN(path), ONCECTL_TEXT },
+	{ "key", "KEY", 8, 0, IN(key), ONCECTL_TEXT },
+	{ "state", "STATE", 1, 16, IN(state), ONCECTL_KEY_STATE },
+	{ "attempt", "ATTEMPT", 2, 7, IN(attempt), ONCECTL_INT },
+	{ "status", "STATUS", 3, 6, IN(status), ONCECTL_INT_OR_NULL },
+	{ "recovery_point", NULL, 0, 0, IN(recovery_point), ONCECTL_ARRAY },
+	{ "downstream", NULL, 0, 0, IN(downstream), ONCECTL_ARRAY },
+	{ "created_at", "CREATED", 4, 20, IN(created_at), ONCECTL_TIME },
+	{ "updated_at", NULL, 0, 0, IN(updated_at), ONCECTL_TIME },
+	{ "locked_until", NULL, 0, 0, AT(locked_until), ONCECTL_TIME },
+	{ "expires_at", "EXPIRES", 5, 20, AT(expires_at), ONCECTL_TIME },
+	{ "reconcile_after", NULL, 0, 0, AT(reconcile_after), ONCECTL_TIME },
+	{ "last_error", NULL, 0, 0, IN(last_error), ONCECTL_TEXT },
+	{ "method", NULL, 0, 0, IN(method), ONCECTL_ARRAY },
+	{ "peer", NULL, 0, 0, IN(peer), ONCECTL_TEXT },
+	{ "instance", NULL, 0, 0, IN(instance), ONCECTL_ARRAY },
 };
 #undef AT
 #undef IN
@@ -73,14 +73,12 @@ oncectl_row_identity(const struct record *r)
 static void
 errors_print(char *text)
 {
-	char *line, *escaped;
+	char *line;
 
 	while ((line = strsep(&text, "\n")) != NULL) {
 		if (text == NULL && *line == '\0')
 			break; /* the end of the last line */
-		escaped = oncectl_print_escaped(line);
-		printf("stderr: %s\n", escaped);
-		free(escaped);
+		printf("stderr: %s\n", oncectl_print_escaped(line));
 	}
 }
 
@@ -102,10 +100,10 @@ oncectl_row_show(
 	oncectl_print_json(o);
 }
 
-struct oncectl_table *
+struct oncectl_table
 oncectl_row_table(FILE *file)
 {
-	return oncectl_print_table(file, columns, NCOLUMNS);
+	return (struct oncectl_table){ file, columns, NCOLUMNS, false };
 }
 
 void
@@ -119,33 +117,24 @@ oncectl_row_print(const struct oncectl *ctl, struct oncectl_table *table,
 
 /* --- the one key -------------------------------------------------------- */
 
-char *
+const char *
 oncectl_row_name(const struct record *r)
 {
-	char *key = oncectl_print_escaped(r->key), *scope, *name;
-	int n;
+	const bool none = r->scope[0] == '\0';
+	char *name;
 
-	if (r->scope[0] == '\0')
-		n = asprintf(&name, "key %s of no scope", key);
-	else {
-		scope = oncectl_print_escaped(r->scope);
-		n = asprintf(&name, "key %s of scope %s", key, scope);
-		free(scope);
-	}
-	free(key);
-	if (n == -1)
-		errx(ONCECTL_REFUSED, "out of memory");
-	return name;
+	if (asprintf(&name, "key %s of %s%s", oncectl_print_escaped(r->key),
+		none ? "no scope" : "scope ",
+		oncectl_print_escaped(r->scope)) == -1)
+		name = NULL;
+	return oncectl_print_keep(name);
 }
 
 int
 oncectl_row_refuse(const struct record *r, const char *why)
 {
-	char *name = oncectl_row_name(r);
-
-	warnx("%s is %s: %s", name, record_state_name(r->state), why);
-	free(name);
-	return ONCECTL_REFUSED;
+	return oncectl_refuse(ONCECTL_REFUSED, "%s is %s: %s",
+	    oncectl_row_name(r), record_state_name(r->state), why);
 }
 
 /* Makes the filter for the key that the command line describes. */
@@ -168,21 +157,19 @@ static enum rc
 refuse_many(const struct oncectl *ctl, struct store_cursor *cursor,
     const struct record *first, struct record *second)
 {
-	struct oncectl_table *table;
+	struct oncectl_table table = oncectl_row_table(stderr);
 	struct record *row = second;
 	unsigned n = 1;
 	enum rc rc = RC_OK;
 
 	warnx("%s: several keys are named so; --scope and --path narrow it:",
 	    ctl->database);
-	table = oncectl_row_table(stderr);
-	oncectl_row_print(ctl, table, first);
+	oncectl_row_print(ctl, &table, first);
 	for (; rc == RC_OK && n < CHOICES; n++) {
-		oncectl_row_print(ctl, table, row);
+		oncectl_row_print(ctl, &table, row);
 		record_free(row);
 		rc = store_list_next(cursor, row);
 	}
-	oncectl_print_table_free(table);
 	if (rc == RC_OK) {
 		warnx("there are more than these %d", CHOICES);
 		record_free(row);
@@ -234,9 +221,9 @@ static void
 row_is_not_there(
     const struct oncectl *ctl, const struct store_filter *filter, unsigned bad)
 {
-	char *name = oncectl_print_escaped(ctl->nargs == 1 ? ctl->arg[0]
-		: ctl->downstream != NULL                  ? ctl->downstream
-							   : ctl->instance);
+	const char *name = oncectl_print_escaped(ctl->nargs == 1 ? ctl->arg[0]
+		: ctl->downstream != NULL ? ctl->downstream
+					  : ctl->instance);
 
 	if (ctl->instance != NULL && bad == 0)
 		warnx("%s: %s: %s", ctl->database, name,
@@ -252,7 +239,6 @@ row_is_not_there(
 		    filter->path != NULL ? filter->path : "",
 		    filter->scope != NULL ? " of scope " : "",
 		    filter->scope != NULL ? filter->scope : "");
-	free(name);
 }
 
 bool

@@ -89,9 +89,9 @@ oncectl_open_store(struct oncectl *ctl)
 /* The columns of struct store_scope: by state, and then the others.  No key is
  * in the first state, RECORD_NONE. */
 #define NSTATES (RECORD_NSTATES - 1)
-#define NUMBER(name, position, offset)                       \
-	{                                                    \
-		name, name, position, offset, ONCECTL_NUMBER \
+#define NUMBER(name, position, offset)                                         \
+	{                                                                      \
+		name, name, position, sizeof(name) - 1, offset, ONCECTL_NUMBER \
 	}
 #define STATE(state, name)  \
 	NUMBER(name, state, \
@@ -101,7 +101,7 @@ static const struct oncectl_column all_columns[] = {
 	    offsetof(struct store_scope, duplicates)),
 	NUMBER(
 	    "misuse", RECORD_NSTATES + 1, offsetof(struct store_scope, misuse)),
-	{ "scope", "SCOPE", RECORD_NSTATES + 2,
+	{ "scope", "SCOPE", RECORD_NSTATES + 2, 0,
 	    offsetof(struct store_scope, scope), ONCECTL_TEXT },
 };
 #define NCOLUMNS (sizeof(all_columns) / sizeof(all_columns[0]) - 1)
@@ -118,10 +118,10 @@ json_counts(struct json_write *o, const struct store_scope *counts)
 
 #define AT(member) offsetof(struct store_counts, member)
 static const struct oncectl_column sizes[] = {
-	{ "oldest_unknown", NULL, 0, AT(oldest_unknown_wall), ONCECTL_TIME },
-	{ "answer_bytes", NULL, 0, AT(answer_bytes), ONCECTL_NUMBER },
-	{ "database_bytes", NULL, 0, AT(database_bytes), ONCECTL_NUMBER },
-	{ "wal_bytes", NULL, 0, AT(wal_bytes), ONCECTL_NUMBER },
+	{ "oldest_unknown", NULL, 0, 0, AT(oldest_unknown_wall), ONCECTL_TIME },
+	{ "answer_bytes", NULL, 0, 0, AT(answer_bytes), ONCECTL_NUMBER },
+	{ "database_bytes", NULL, 0, 0, AT(database_bytes), ONCECTL_NUMBER },
+	{ "wal_bytes", NULL, 0, 0, AT(wal_bytes), ONCECTL_NUMBER },
 };
 #undef AT
 #define NSIZES (sizeof(sizes) / sizeof(sizes[0]))
@@ -153,7 +153,7 @@ print_scope(struct oncectl_table *table, const struct store_scope *sc)
 {
 	struct json_write *o;
 
-	if (table != NULL) {
+	if (table->file != NULL) {
 		oncectl_print_row(table, sc);
 		return;
 	}
@@ -168,7 +168,8 @@ static int
 stats_by_scope(struct oncectl *ctl)
 {
 	struct store_scope *scopes;
-	struct oncectl_table *table = NULL;
+	struct oncectl_table table = { ctl->json ? NULL : stdout, columns,
+		NCOLUMNS, false };
 	char *last = NULL;
 	size_t n;
 	enum rc rc;
@@ -176,14 +177,12 @@ stats_by_scope(struct oncectl *ctl)
 	scopes = calloc(SCOPES, sizeof(*scopes));
 	if (scopes == NULL)
 		return oncectl_fail(ctl, RC_NOMEM);
-	if (!ctl->json)
-		table = oncectl_print_table(stdout, columns, NCOLUMNS);
 	do {
 		rc = store_scopes(ctl->store, last, scopes, SCOPES, &n);
 		free(last);
 		last = NULL;
 		for (size_t i = 0; i < n; i++)
-			print_scope(table, &scopes[i]);
+			print_scope(&table, &scopes[i]);
 		if (n > 0) {
 			last = scopes[n - 1].scope;
 			scopes[n - 1].scope = NULL;
@@ -192,8 +191,6 @@ stats_by_scope(struct oncectl *ctl)
 	} while (rc == RC_OK && n == SCOPES);
 	free(last);
 	free(scopes);
-	if (table != NULL)
-		oncectl_print_table_free(table);
 	return rc == RC_OK ? ONCECTL_DONE : oncectl_fail(ctl, rc);
 }
 
@@ -215,9 +212,9 @@ oncectl_stats(struct oncectl *ctl)
 
 #define AT(member) offsetof(struct store_finding, member)
 static const struct oncectl_column findings_columns[] = {
-	{ "ok", "", 1, AT(ok), ONCECTL_BOOL },
-	{ "name", "CHECK", 2, AT(name), ONCECTL_ARRAY },
-	{ "text", "FOUND", 3, AT(text), ONCECTL_ARRAY },
+	{ "ok", "", 1, 3, AT(ok), ONCECTL_BOOL },
+	{ "name", "CHECK", 2, 15, AT(name), ONCECTL_ARRAY },
+	{ "text", "FOUND", 3, 0, AT(text), ONCECTL_ARRAY },
 };
 #undef AT
 
@@ -251,7 +248,8 @@ oncectl_doctor(struct oncectl *ctl)
 	const struct conf *conf = ctl->config != NULL ? ctl->conf : NULL;
 	struct store_finding findings[MAX_FINDINGS];
 	struct findings all = { findings, MAX_FINDINGS - 1, 0 };
-	struct oncectl_table *table;
+	struct oncectl_table table = { ctl->json ? NULL : stdout,
+		findings_columns, 3, false };
 	enum rc rc;
 
 	rc = store_doctor(ctl->store, conf, findings, MAX_FINDINGS - 1, &all.n);
@@ -259,11 +257,8 @@ oncectl_doctor(struct oncectl *ctl)
 		return oncectl_fail(ctl, rc);
 	store_callers_doctor(ctl->store, conf, &all);
 	summarize(findings, all.n, &findings[all.n]);
-	table =
-	    oncectl_print_table(ctl->json ? NULL : stdout, findings_columns, 3);
 	for (size_t i = 0; i <= all.n; i++)
-		oncectl_print_row(table, &findings[i]);
-	oncectl_print_table_free(table);
+		oncectl_print_row(&table, &findings[i]);
 	return findings[all.n].ok ? ONCECTL_DONE : ONCECTL_REFUSED;
 }
 
@@ -356,16 +351,14 @@ warn_waits(struct oncectl *ctl, const struct record *r)
 		.lock = r->attempt_lock,
 		.file = r->lock_file };
 	const pid_t pid = store_attempt_process(ctl->store, &at);
-	char *name = oncectl_row_name(r), until[ONCECTL_PRINT_TIME],
-	     process[32];
+	char until[ONCECTL_PRINT_TIME], process[32];
 
 	(void)snprintf(process, sizeof(process),
 	    pid != 0 ? "process %ld" : "a process", (long)pid);
 	warnx("%s waits for %s that its lost attempt started: it is settled "
 	      "when that has ended, or after %s",
-	    name, process,
+	    oncectl_row_name(r), process,
 	    oncectl_print_time(store_wall(ctl->store, r->locked_until), until));
-	free(name);
 }
 
 /* Says which keys still wait, and for what. */
