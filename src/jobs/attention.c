@@ -2,17 +2,15 @@
  * Keys and refusals are gathered for a moment before the first run, so that a
  * crash that leaves a hundred keys unknown is one message.
  *
- * Memory is bounded: lines of keys by LINES_MAX, and refusals by their number.
+ * Memory is bounded: lines of keys by LINES_MAX, refusals by their number, and
+ * what is told again by TEXT_MAX.
  * What has no room is counted, and the last line of a run has the count.
  */
 #include "config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
-#include "date.h"
 #include "handler.h"
 #include "json.h"
 #include "lock.h"
@@ -26,40 +24,40 @@
 #define LINES_MAX    (256 * 1024)
 #define TEXT_MAX     (3 * LINES_MAX)
 #define REFUSALS_MAX 64
-#define REFUSED_TEXT 128
+#define REFUSAL_MAX  4096
 
 /* How long (ms) a program that ignores SIGTERM may take at the daemon's end. */
 #define LAST_PATIENCE 100
 
 struct refusal {
-	int64_t at;     /* wall clock */
-	int64_t number; /* requests */
-	const char *code;
-	char limit[32], route[REFUSED_TEXT], caller[REFUSED_TEXT];
-	char why[REFUSED_TEXT];
+	int64_t at;      /* wall clock */
+	int64_t number;  /* requests */
+	struct buf what; /* the members of its line that say so */
 };
 
 /* Guarded by lock_notes. */
 static struct store *store; /* to be woken; or NULL */
 static bool on;
-/* What was gathered, and the text of a run that failed. */
-static struct buf lines = { .max = LINES_MAX, .data = (char[]){ "" } };
-static struct buf untold = { .max = TEXT_MAX, .data = (char[]){ "" } };
+/* What a run has failed to tell, and lines of keys. */
+static struct buf lines = { .max = TEXT_MAX, .data = (char[]){ "" } };
 static struct refusal refusals[REFUSALS_MAX];
 static size_t nrefusals;
 static int64_t left_out; /* keys and refusals without room */
-static int64_t since;    /* mono: of the first of them; 0: there is none */
+static int64_t due;      /* mono: of the next run; 0: nothing is to be told */
 static int64_t told_at;  /* mono: the begin of the last run; 0: none yet */
+
+/* The text of a run: there is one at a time. */
+static struct buf telling = { .max = TEXT_MAX, .data = (char[]){ "" } };
 
 /* --- gathering ---------------------------------------------------------- */
 
 static void
-forget(void)
+forget_refusals(void)
 {
-	buf_free(&lines);
-	nrefusals = 0;
+	while (nrefusals > 0)
+		buf_free(&refusals[--nrefusals].what);
 	left_out = 0;
-	since = 0;
+	due = 0;
 }
 
 void
@@ -70,8 +68,8 @@ attention_configure(const struct conf *conf, struct store *wake)
 	if (wake != NULL)
 		store = wake;
 	if (!on) {
-		forget();
-		buf_free(&untold);
+		forget_refusals();
+		buf_free(&lines);
 	}
 	lock_give(&lock_notes);
 }
@@ -81,11 +79,10 @@ attention_configure(const struct conf *conf, struct store *wake)
 static struct store *
 attention_gathered(void)
 {
-	struct store *wake = since == 0 ? store : NULL;
-
-	if (since == 0)
-		since = clock_mono();
-	return wake;
+	if (due != 0)
+		return NULL;
+	due = clock_mono() + GATHER;
+	return store;
 }
 
 static void
@@ -99,11 +96,8 @@ wake_scheduler(struct store *wake)
 static void
 begin_line(struct json_write *line, int64_t wall, const char *event)
 {
-	char time[DATE_RFC3339_LEN + 1];
-
-	date_put_rfc3339(wall, time);
 	json_write_raw(line, "{");
-	json_write_text(line, "ts", time);
+	json_write_time(line, "ts", wall);
 	json_write_text(line, "event", event);
 }
 
@@ -138,7 +132,7 @@ attention_key(
 		add_known(&line, "instance", key->instance);
 		add_known(&line, "why", why);
 		json_write_raw(&line, "}\n");
-		if (line.rc != RC_OK) {
+		if (line.rc != RC_OK || lines.len > LINES_MAX) {
 			buf_truncate(&lines, before);
 			left_out++;
 		}
@@ -148,45 +142,43 @@ attention_key(
 	wake_scheduler(wake);
 }
 
-static void
-attention_copy(char *to, size_t size, const char *from)
-{
-	(void)snprintf(to, size, "%s", from != NULL ? from : "");
-}
-
 /* Finds it among those gathered, or adds it; NULL: there is no room. */
 static struct refusal *
-find_refusal(const struct refusal *what)
+find_refusal(const struct buf *what)
 {
 	struct refusal *r = refusals;
 
 	for (; r < refusals + nrefusals; r++)
-		if (r->code == what->code &&
-		    strcmp(r->limit, what->limit) == 0 &&
-		    strcmp(r->route, what->route) == 0 &&
-		    strcmp(r->caller, what->caller) == 0)
+		if (strcmp(r->what.data, what->data) == 0)
 			return r;
 	if (nrefusals == REFUSALS_MAX)
 		return NULL;
+	*r = (struct refusal){ .at = clock_wall() };
+	buf_init(&r->what, REFUSAL_MAX);
+	if (buf_add(&r->what, what->data, what->len) != RC_OK)
+		return NULL;
 	nrefusals++;
-	*r = *what;
-	r->at = clock_wall();
 	return r;
 }
 
 void
 attention_refused(const struct attention_refusal *refusal)
 {
-	struct refusal what = { .code = refusal->code }, *r;
+	struct refusal *r;
 	struct store *wake = NULL;
+	struct buf what;
+	struct json_write line = { &what, RC_OK };
 
-	attention_copy(what.limit, sizeof(what.limit), refusal->limit);
-	attention_copy(what.route, sizeof(what.route), refusal->route);
-	attention_copy(what.caller, sizeof(what.caller), refusal->caller);
-	attention_copy(what.why, sizeof(what.why), refusal->why);
+	buf_init(&what, REFUSAL_MAX);
+	json_write_text(&line, "code", refusal->code);
+	add_known(&line, "limit", refusal->limit);
+	add_known(&line, "route", refusal->route);
+	add_known(&line, "caller", refusal->caller);
+	add_known(&line, "why", refusal->why);
 	lock_take(&lock_notes);
 	if (on) {
-		if ((r = find_refusal(&what)) != NULL)
+		r = line.rc == RC_OK ? find_refusal(&what) : NULL;
+		if (r != NULL)
 			r->number++;
 		else
 			left_out++;
@@ -194,25 +186,22 @@ attention_refused(const struct attention_refusal *refusal)
 	}
 	lock_give(&lock_notes);
 	wake_scheduler(wake);
+	buf_free(&what);
 }
 
 /* --- telling ------------------------------------------------------------ */
 
-/* Appends all that was gathered; under the lock. */
+/* Adds the lines of refusals to those of keys; under the lock. */
 static enum rc
-add_gathered(struct buf *text)
+add_refusals(void)
 {
-	struct json_write line = { text, RC_OK };
+	struct json_write line = { &lines, RC_OK };
 
-	line.rc = buf_add(text, lines.data, lines.len);
 	for (const struct refusal *r = refusals; r < refusals + nrefusals;
 	     r++) {
 		begin_line(&line, r->at, "refused");
-		json_write_text(&line, "code", r->code);
-		add_known(&line, "limit", r->limit);
-		add_known(&line, "route", r->route);
-		add_known(&line, "caller", r->caller);
-		add_known(&line, "why", r->why);
+		json_write_raw(&line, ",");
+		json_write_raw(&line, r->what.data);
 		json_write_number(&line, "requests", r->number);
 		json_write_raw(&line, "}\n");
 	}
@@ -224,39 +213,26 @@ add_gathered(struct buf *text)
 	return line.rc;
 }
 
-/* Takes what a program has failed to tell, and what was gathered since as far
- * as there is room.  text is empty; without memory it stays so, or has a part,
- * and the rest stays for the next run. */
-static void
-attention_take(struct buf *text)
+/* Takes what was gathered, as far as there is room and memory; the rest stays
+ * for the next run.  False: nothing was taken. */
+static bool
+attention_take(void)
 {
 	size_t before;
 
 	lock_take(&lock_notes);
-	*text = untold;
-	buf_init(&untold, TEXT_MAX);
-	before = text->len;
-	if (before <= LINES_MAX) {
-		if (add_gathered(text) == RC_OK)
-			forget();
-		else
-			buf_truncate(text, before);
-	}
+	before = lines.len;
 	told_at = clock_mono();
-	lock_give(&lock_notes);
-}
-
-/* The program failed; the text is empty then. */
-static void
-put_back(struct buf *text)
-{
-	lock_take(&lock_notes);
-	if (on) {
-		buf_free(&untold);
-		untold = *text;
-		buf_init(text, TEXT_MAX);
+	if (add_refusals() == RC_OK)
+		forget_refusals();
+	else {
+		buf_truncate(&lines, before);
+		due = told_at;
 	}
+	telling = lines;
+	buf_init(&lines, TEXT_MAX);
 	lock_give(&lock_notes);
+	return telling.len > 0;
 }
 
 static int64_t
@@ -269,13 +245,29 @@ count_lines(const struct buf *text)
 	return n;
 }
 
-/* Runs the program with that text, and frees the text. */
+/* The program failed: what it was to tell comes before what came since. */
 static void
-tell(const struct conf_program *program, struct buf *text)
+put_back(void)
+{
+	lock_take(&lock_notes);
+	if (on) {
+		if (buf_add(&telling, lines.data, lines.len) != RC_OK)
+			left_out += count_lines(&lines);
+		buf_free(&lines);
+		lines = telling;
+		buf_init(&telling, TEXT_MAX);
+		due = told_at;
+	}
+	lock_give(&lock_notes);
+}
+
+/* Runs the program with what was taken. */
+static void
+tell(const struct conf_program *program)
 {
 	struct run_facts facts;
 	struct run *run = run_wait_begin(
-	    handler_start_notice(program, text->data, text->len, &facts),
+	    handler_start_notice(program, telling.data, telling.len, &facts),
 	    &facts);
 	bool told;
 
@@ -283,69 +275,55 @@ tell(const struct conf_program *program, struct buf *text)
 		run_wait_finish(run, &facts);
 	told = facts.end == RUN_EXITED && facts.exit_status == 0;
 	log_event(told ? LOG_INFO : LOG_ERROR, "attention", NULL,
-	    LOG_I("lines", count_lines(text)),
+	    LOG_I("lines", count_lines(&telling)),
 	    LOG_S("end", run_end_name(facts.end)),
 	    LOG_I("exit", facts.exit_status), LOG_I("signal", facts.signal),
 	    LOG_I("ms", facts.milliseconds));
 	if (!told)
-		put_back(text);
-	buf_free(text);
+		put_back();
+	buf_free(&telling);
 }
 
 void
 attention_end(const struct conf *conf, int64_t timeout)
 {
 	struct conf_program program = conf->on_attention;
-	struct buf text;
 
 	if (program.argv.n == 0)
 		return;
-	attention_take(&text);
-	if (text.len > 0) {
+	if (attention_take()) {
 		run_resume();
 		program.timeout = timeout;
 		program.kill_after = LAST_PATIENCE;
-		tell(&program, &text);
+		tell(&program);
 	}
-	buf_free(&text);
 	lock_take(&lock_notes);
 	on = false;
 	store = NULL;
 	told_at = 0;
-	forget();
-	buf_free(&untold);
+	forget_refusals();
+	buf_free(&lines);
 	lock_give(&lock_notes);
 }
 
 /* --- the kind of work --------------------------------------------------- */
 
-static unsigned
-attention_limit(const struct conf *conf)
-{
-	return conf->on_attention.argv.n > 0;
-}
-
 /* News end the wait for it, and no other process makes any. */
-static bool
-attention_expected(const struct conf *conf)
+static struct work_terms
+attention_terms(const struct conf *conf)
 {
-	(void)conf;
-	return false;
+	return (struct work_terms){ conf->on_attention.argv.n > 0, false };
 }
 
 /* When the program is to be run next; INT64_MAX: there is nothing to tell. */
 static int64_t
 due_at(const struct conf *conf)
 {
-	int64_t at = INT64_MAX;
+	int64_t at;
 
 	lock_take(&lock_notes);
-	if (untold.len > 0)
-		at = told_at;
-	else if (since != 0)
-		at = since + GATHER;
-	if (at != INT64_MAX && told_at != 0 &&
-	    at < told_at + conf->attention_interval)
+	at = due != 0 ? due : INT64_MAX;
+	if (due != 0 && told_at != 0 && at < told_at + conf->attention_interval)
 		at = told_at + conf->attention_interval;
 	lock_give(&lock_notes);
 	return at;
@@ -355,39 +333,27 @@ static enum rc
 attention_next(void *self, const struct conf *conf, void **item, int64_t *wake)
 {
 	const int64_t at = due_at(conf);
-	struct buf *text;
 
-	(void)self;
 	if (at > clock_mono()) {
 		if (at < *wake)
 			*wake = at;
 		return RC_NOTFOUND;
 	}
-	if ((text = malloc(sizeof(*text))) == NULL)
-		return RC_NOMEM;
-	attention_take(text);
-	*item = text;
-	if (text->len > 0)
-		return RC_OK;
-	buf_free(text);
-	free(text);
-	return RC_NOMEM;
+	*item = self;
+	return attention_take() ? RC_OK : RC_NOMEM;
 }
 
 static void
 attention_run(void *self, const struct conf *conf, void *item)
 {
-	struct buf *text = item;
-
 	(void)self;
-	tell(&conf->on_attention, text);
-	free(text);
+	(void)item;
+	tell(&conf->on_attention);
 }
 
 const struct work_kind attention_kind = {
 	.name = "attention",
-	.limit = attention_limit,
-	.expected = attention_expected,
+	.terms = attention_terms,
 	.next = attention_next,
 	.run = attention_run,
 };

@@ -395,18 +395,11 @@ slice_expire(struct maintenance *m, const struct conf *conf)
 		m->expired = clock_mono();
 }
 
-static unsigned
-maintenance_limit(const struct conf *conf)
+static struct work_terms
+maintenance_terms(const struct conf *conf)
 {
 	(void)conf;
-	return 1;
-}
-
-static bool
-maintenance_expected(const struct conf *conf)
-{
-	(void)conf;
-	return true;
+	return (struct work_terms){ 1, true };
 }
 
 static enum rc
@@ -444,8 +437,7 @@ maintenance_run(void *self, const struct conf *conf, void *item)
 
 const struct work_kind maintenance_kind = {
 	.name = "maintenance",
-	.limit = maintenance_limit,
-	.expected = maintenance_expected,
+	.terms = maintenance_terms,
 	.next = maintenance_next,
 	.run = maintenance_run,
 };

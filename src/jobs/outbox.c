@@ -41,11 +41,10 @@
  * again. */
 #define RECORD_PAUSE 1
 
-/* A program's slot.  The look fills it in; the thread that has run the program
- * frees the effect, and then the slot. */
+/* A program's slot.  Looks fill it in; the thread that has run the program gives
+ * it back, and the next look that takes it frees the effect. */
 struct slot {
 	struct effect effect; /* the item */
-	char *topic;          /* used by looks */
 	atomic_bool taken;
 };
 
@@ -83,12 +82,8 @@ outbox_new(struct store *store, const atomic_bool *stop)
 void
 outbox_free(struct outbox *box)
 {
-	int i;
-
-	if (box == NULL)
-		return;
-	for (i = 0; i < OUTBOX_PROGRAMS; i++)
-		free(box->slot[i].topic);
+	for (int i = 0; box != NULL && i < OUTBOX_PROGRAMS; i++)
+		effect_free(&box->slot[i].effect);
 	free(box);
 }
 
@@ -143,7 +138,8 @@ count_running(const struct outbox *box, const char *topic)
 	unsigned n = 0;
 
 	for (p = box->slot; p < box->slot + OUTBOX_PROGRAMS; p++)
-		n += atomic_load(&p->taken) && strcmp(p->topic, topic) == 0;
+		n += atomic_load(&p->taken) &&
+		    strcmp(p->effect.topic, topic) == 0;
 	return n;
 }
 
@@ -187,27 +183,8 @@ free_slot(struct outbox *box)
 	while (p < box->slot + OUTBOX_PROGRAMS && atomic_load(&p->taken))
 		p++;
 	assert(p < box->slot + OUTBOX_PROGRAMS);
+	effect_free(&p->effect);
 	return p;
-}
-
-/* Claims the effect; the slot is taken on success. */
-static enum rc
-outbox_begin(struct outbox *box, struct slot *p)
-{
-	char *topic = strdup(p->effect.topic);
-	enum rc rc;
-
-	if (topic == NULL)
-		return RC_NOMEM;
-	rc = store_effect_begin(box->store, &p->effect);
-	if (rc != RC_OK) {
-		free(topic);
-		return rc;
-	}
-	free(p->topic);
-	p->topic = topic;
-	atomic_store(&p->taken, true);
-	return RC_OK;
 }
 
 static enum rc
@@ -217,14 +194,15 @@ outbox_next(void *self, const struct conf *conf, void **item, int64_t *wake)
 	struct slot *p = free_slot(box);
 	enum rc rc;
 
-	if ((rc = outbox_look(box, conf, &p->effect, wake)) != RC_OK)
+	rc = outbox_look(box, conf, &p->effect, wake);
+	if (rc == RC_OK)
+		rc = conf_is_retired(conf)
+		    ? RC_LOST
+		    : store_effect_begin(box->store, &p->effect);
+	if (rc != RC_OK)
 		return rc;
-	rc = conf_is_retired(conf) ? RC_LOST : outbox_begin(box, p);
-	if (rc != RC_OK) {
-		effect_free(&p->effect);
-		return rc;
-	}
 	FAULT(EFFECT_BEGUN);
+	atomic_store(&p->taken, true);
 	*item = &p->effect;
 	return RC_OK;
 }
@@ -412,27 +390,21 @@ outbox_run(void *self, const struct conf *conf, void *item)
 	record(box, &try);
 	FAULT(EFFECT_RECORDED);
 	log_try(&try, &p->effect);
-	effect_free(&p->effect);
 	atomic_store(&p->taken, false);
 }
 
-static bool
-outbox_expected(const struct conf *conf)
+static struct work_terms
+outbox_terms(const struct conf *conf)
 {
-	return conf->neffects > 0;
-}
+	const bool any = conf->neffects > 0;
 
-static unsigned
-outbox_limit(const struct conf *conf)
-{
-	return outbox_expected(conf) ? OUTBOX_PROGRAMS : 0;
+	return (struct work_terms){ any ? OUTBOX_PROGRAMS : 0, any };
 }
 
 const struct work_kind outbox_kind = {
 	.name = "outbox",
 	.rest = LOOK_REST,
-	.limit = outbox_limit,
-	.expected = outbox_expected,
+	.terms = outbox_terms,
 	.next = outbox_next,
 	.run = outbox_run,
 };

@@ -299,22 +299,14 @@ inquiry_free(struct inquiry *q)
 	free(q);
 }
 
-static bool
-reconcile_expected(const struct conf *conf)
+static struct work_terms
+reconcile_terms(const struct conf *conf)
 {
-	size_t i;
+	bool any = conf->defaults.reconcile.argv.n > 0;
 
-	for (i = 0; i < conf->nroutes; i++) {
-		if (conf->routes[i].reconcile.argv.n > 0)
-			return true;
-	}
-	return conf->defaults.reconcile.argv.n > 0;
-}
-
-static unsigned
-reconcile_limit(const struct conf *conf)
-{
-	return reconcile_expected(conf) ? conf->reconcile_workers : 0;
+	for (size_t i = 0; i < conf->nroutes; i++)
+		any = any || conf->routes[i].reconcile.argv.n > 0;
+	return (struct work_terms){ any ? conf->reconcile_workers : 0, any };
 }
 
 /* Takes the next key, from the next caller.  RC_LOST: there is nothing to run
@@ -382,8 +374,7 @@ reconcile_run(void *self, const struct conf *conf, void *item)
 
 const struct work_kind reconcile_kind = {
 	.name = "reconcile",
-	.limit = reconcile_limit,
-	.expected = reconcile_expected,
+	.terms = reconcile_terms,
 	.next = reconcile_next,
 	.run = reconcile_run,
 };

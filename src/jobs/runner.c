@@ -44,23 +44,15 @@ is_async(const struct conf_route *route)
 	    route->concurrent == CONF_CONCURRENT_ACCEPT;
 }
 
-static bool
-runner_expected(const struct conf *conf)
-{
-	size_t i;
-
-	for (i = 0; i < conf->nroutes; i++) {
-		if (is_async(&conf->routes[i]))
-			return true;
-	}
-	return is_async(&conf->defaults);
-}
-
 /* Even without an asynchronous route, requests may be left in the queue. */
-static unsigned
-runner_limit(const struct conf *conf)
+static struct work_terms
+runner_terms(const struct conf *conf)
 {
-	return conf->async_workers;
+	bool any = is_async(&conf->defaults);
+
+	for (size_t i = 0; i < conf->nroutes; i++)
+		any = any || is_async(&conf->routes[i]);
+	return (struct work_terms){ conf->async_workers, any };
 }
 
 /* RC_LOST: another process claimed it. */
@@ -158,8 +150,7 @@ runner_run(void *self, const struct conf *conf, void *item)
 
 const struct work_kind runner_kind = {
 	.name = "pending",
-	.limit = runner_limit,
-	.expected = runner_expected,
+	.terms = runner_terms,
 	.next = runner_next,
 	.run = runner_run,
 };

@@ -46,6 +46,7 @@ enum { MAINTENANCE, RUNNER, RECONCILE, OUTBOX, ATTENTION, KINDS };
 struct queue {
 	const struct work_kind *kind;
 	void *self;
+	struct work_terms terms;
 	int64_t look_at;  /* mono: the next look, if no news comes before */
 	int64_t rests_to; /* mono: no look before that, whatever comes */
 	bool found;       /* the last look found an item */
@@ -220,7 +221,7 @@ shares_work(const struct scheduler *s)
 	const struct queue *q;
 
 	for (q = s->queue; q < s->queue + KINDS; q++) {
-		if (q->kind != &maintenance_kind && q->kind->expected(s->conf))
+		if (q->kind != &maintenance_kind && q->terms.expected)
 			return true;
 	}
 	return false;
@@ -300,8 +301,8 @@ expects_more(const struct scheduler *s)
 	const struct queue *q;
 
 	for (q = s->queue; q < s->queue + KINDS; q++) {
-		if (q->running < q->kind->limit(s->conf) &&
-		    (q->found || q->kind->expected(s->conf)))
+		if (q->running < q->terms.limit &&
+		    (q->found || q->terms.expected))
 			return true;
 	}
 	return false;
@@ -322,7 +323,7 @@ look_for_work(struct scheduler *s)
 		return;
 	for (unsigned i = 0; i < KINDS; i++) {
 		q = &s->queue[(s->first + i) % KINDS];
-		if (q->running >= q->kind->limit(s->conf))
+		if (q->running >= q->terms.limit)
 			continue;
 		if (now >= q->look_at) {
 			s->first = (s->first + i + 1) % KINDS;
@@ -338,10 +339,12 @@ look_for_work(struct scheduler *s)
 /* --- beginning and end -------------------------------------------------- */
 
 static void
-set_kind(struct queue *q, const struct work_kind *kind, void *self)
+set_kind(
+    struct scheduler *s, unsigned n, const struct work_kind *kind, void *self)
 {
-	q->kind = kind;
-	q->self = self;
+	s->queue[n].kind = kind;
+	s->queue[n].self = self;
+	s->queue[n].terms = kind->terms(s->conf);
 }
 
 static enum rc
@@ -349,14 +352,12 @@ set_kinds(struct scheduler *s)
 {
 	struct queue *q;
 
-	set_kind(&s->queue[MAINTENANCE], &maintenance_kind,
+	set_kind(s, MAINTENANCE, &maintenance_kind,
 	    maintenance_new(s->store, &s->stop));
-	set_kind(&s->queue[RUNNER], &runner_kind, s->store);
-	set_kind(
-	    &s->queue[RECONCILE], &reconcile_kind, reconcile_new(s->store));
-	set_kind(
-	    &s->queue[OUTBOX], &outbox_kind, outbox_new(s->store, &s->stop));
-	set_kind(&s->queue[ATTENTION], &attention_kind, s->store);
+	set_kind(s, RUNNER, &runner_kind, s->store);
+	set_kind(s, RECONCILE, &reconcile_kind, reconcile_new(s->store));
+	set_kind(s, OUTBOX, &outbox_kind, outbox_new(s->store, &s->stop));
+	set_kind(s, ATTENTION, &attention_kind, s->store);
 	for (q = s->queue; q < s->queue + KINDS && q->self != NULL;)
 		q++;
 	return q == s->queue + KINDS ? RC_OK : RC_NOMEM;
@@ -402,10 +403,13 @@ void
 scheduler_reload(struct scheduler *s, struct conf *conf)
 {
 	struct conf *old = s->conf;
+	struct queue *q;
 
 	s->conf = conf_ref(conf);
 	conf_retire(old);
 	conf_unref(old);
+	for (q = s->queue; q < s->queue + KINDS; q++)
+		q->terms = q->kind->terms(conf);
 	attention_configure(conf, NULL);
 	note_news(s);
 	look_for_work(s);

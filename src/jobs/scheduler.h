@@ -16,6 +16,15 @@
 
 /* --- a kind of work ----------------------------------------------------- */
 
+struct work_terms {
+	/* The number of items that may run at once; 0: no look is made. */
+	unsigned limit;
+	/* Whether work of this kind can be expected, from other processes too.
+	 * If not, the scheduler still looks for what is left, but not while
+	 * all its threads run something. */
+	bool expected;
+};
+
 /*
  * What the scheduler must know of it.  Helpers call next() and run().  There is
  * one look at a time, so next() needs no lock.  run() may be called by several
@@ -25,13 +34,8 @@ struct work_kind {
 	const char *name; /* for the log */
 	int64_t rest;     /* the shortest time between two vain looks (ms) */
 
-	/* The number of items that may run at once; 0: no look is made. */
-	unsigned (*limit)(const struct conf *conf);
-
-	/* Whether work of this kind can be expected, from other processes too.
-	 * If not, the scheduler still looks for what is left, but not while
-	 * all its threads run something. */
-	bool (*expected)(const struct conf *conf);
+	/* By a configuration. */
+	struct work_terms (*terms)(const struct conf *conf);
 
 	/*
 	 * Claims the next item that is due.  RC_OK: run() is called with *item,
