@@ -16,6 +16,7 @@
 
 #include "cgihead.h"
 #include "conf.h"
+#include "log.h"
 #include "outcome.h"
 #include "request.h"
 #include "run.h"
@@ -76,28 +77,34 @@ enum rc attempt_prepare(struct attempt *at, struct store_reservation *rv);
 enum rc attempt_keep_request(struct attempt *at, struct store_reservation *rv);
 
 /*
- * A stored request, for a program that runs without a client.  It has no
- * credentials, and the name in the log that it had when it came.
+ * An attempt of a stored request, for a program that runs without a client.  It
+ * has no credentials, and the name in the log that it had when it came.
  */
 struct attempt_request {
-	struct request rq; /* valid until attempt_request_free() */
+	struct record key; /* the caller reads it */
+	struct attempt attempt;
+	struct request rq;
 	struct log_request log;
 	struct buf text; /* names and values */
 	struct param *params;
 	struct spool *body;
 };
 
-/*
- * Reads the stored request of the key with that identity and number; the path
- * is borrowed.  RC_NOTFOUND: the key has none.  RC_CORRUPT: it is not a
- * request.  Other values: the store failed.  On failure rq has only its path
- * and its name in the log.  The caller calls attempt_request_free() in any
- * case.
- */
-enum rc
-attempt_request_load(struct store *store, const struct store_identity *identity,
-    int64_t id, struct attempt_request *kept);
+/* Allocates it; NULL: no memory. */
+struct attempt_request *
+attempt_request_new(struct store *store, const struct conf *conf);
 void attempt_request_free(struct attempt_request *kept);
+
+/* Once .key was read: fills in the rest of what the attempt borrows, but for
+ * the request. */
+void attempt_request_begin(struct attempt_request *kept);
+
+/*
+ * Reads the stored request of the key.  RC_NOTFOUND: the key has none.
+ * RC_CORRUPT: it is not a request.  Other values: the store failed.  On failure
+ * rq has only its path and its name in the log.
+ */
+enum rc attempt_request_load(struct attempt_request *kept);
 
 void attempt_free(struct attempt *at);
 

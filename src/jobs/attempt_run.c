@@ -16,6 +16,7 @@
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
+#include "route.h"
 #include "run_wait.h"
 #include "scope.h"
 #include "uuid.h"
@@ -276,28 +277,53 @@ kept_param_or_empty(const struct request *rq, const char *name)
 	return value != NULL ? value : "";
 }
 
-enum rc
-attempt_request_load(struct store *store, const struct store_identity *identity,
-    int64_t id, struct attempt_request *kept)
+struct attempt_request *
+attempt_request_new(struct store *store, const struct conf *conf)
 {
+	struct attempt_request *kept = calloc(1, sizeof(*kept));
+
+	if (kept == NULL)
+		return NULL;
+	attempt_init(&kept->attempt);
+	kept->attempt.store = store;
+	kept->attempt.conf = conf;
+	buf_init(&kept->text, LIMIT_ENV);
+	return kept;
+}
+
+void
+attempt_request_begin(struct attempt_request *kept)
+{
+	struct attempt *at = &kept->attempt;
+
+	at->rule = route_find(at->conf, kept->key.path);
+	at->rq = &kept->rq;
+	at->key = kept->key.key;
+	at->scope = kept->key.scope;
+}
+
+enum rc
+attempt_request_load(struct attempt_request *kept)
+{
+	const struct record *key = &kept->key;
+	const struct store_identity identity = { key->scope, key->path,
+		key->key };
 	struct request *rq = &kept->rq;
 	const char *instance;
 	enum rc rc;
 
-	memset(kept, 0, sizeof(*kept));
-	buf_init(&kept->text, LIMIT_ENV);
 	rq->method = rq->query = "";
-	rq->path = identity->path;
+	rq->path = key->path;
 	rq->body_state = BODY_WHOLE;
 	rq->body_fd = -1;
 	uuid_urn(rq->instance);
 	rq->log = &kept->log;
 	kept->log.instance = rq->instance;
-	kept->log.path = identity->path;
-	log_request_key(&kept->log, identity->key);
-	scope_tag(identity->scope, kept->log.scope);
-	if ((rc = store_request(
-		 store, identity, id, &kept->text, &kept->body)) != RC_OK ||
+	kept->log.path = key->path;
+	log_request_key(&kept->log, key->key);
+	scope_tag(key->scope, kept->log.scope);
+	if ((rc = store_request(kept->attempt.store, &identity, key->id,
+		 &kept->text, &kept->body)) != RC_OK ||
 	    (rc = cut(kept)) != RC_OK)
 		return rc;
 	rq->method = kept_param_or_empty(rq, "REQUEST_METHOD");
@@ -318,8 +344,11 @@ attempt_request_load(struct store *store, const struct store_identity *identity,
 void
 attempt_request_free(struct attempt_request *kept)
 {
+	attempt_free(&kept->attempt);
 	log_request_clear(&kept->log);
 	buf_free(&kept->text);
 	free(kept->params);
 	spool_free(kept->body);
+	record_free(&kept->key);
+	free(kept);
 }

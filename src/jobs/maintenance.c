@@ -36,16 +36,6 @@
 #define TALLY_INTERVAL 60000
 #define TALLY_REST     100
 
-/* Begins a slice.  If the previous pass is complete, this begins a new pass. */
-static void
-begin_slice(struct maintenance_pass *pass)
-{
-	if (!pass->more)
-		pass->n = 0;
-	pass->more = false;
-	pass->until = clock_mono() + SLICE;
-}
-
 /* After each batch: whether the slice has time for another batch; sets more. */
 static bool
 goes_on(struct maintenance_pass *pass)
@@ -196,8 +186,7 @@ abandon(struct store *store, const struct conf *conf, const struct record *job)
 /* Completes accepted requests that no worker has begun within their
  * retention. */
 static enum rc
-abandon_all(
-    struct store *store, const struct conf *conf, struct maintenance_pass *pass)
+abandon_all(struct store *store, struct maintenance_pass *pass)
 {
 	struct record job;
 	enum rc rc;
@@ -205,7 +194,7 @@ abandon_all(
 	do {
 		rc = store_job_abandoned(store, &job);
 		if (rc == RC_OK) {
-			rc = abandon(store, conf, &job);
+			rc = abandon(store, pass->conf, &job);
 			record_free(&job);
 			pass->n++;
 		}
@@ -273,12 +262,13 @@ subtract_repeats(const struct store_repeat *stored, size_t n)
 
 /* Adds what was counted to the store.  On failure the counts stay. */
 static enum rc
-add_repeats(struct store *store)
+add_repeats(struct store *store, struct maintenance_pass *pass)
 {
 	struct store_repeat *copy;
 	enum rc rc;
 	size_t n;
 
+	(void)pass;
 	if ((copy = calloc(MAINTENANCE_SCOPES, sizeof(*copy))) == NULL)
 		return RC_NOMEM;
 	/* Only this function removes, so the texts stay. */
@@ -298,14 +288,43 @@ add_repeats(struct store *store)
 
 /* --- the passes of a daemon ---------------------------------------------- */
 
+/* Counts keys for the metrics. */
+static enum rc
+tally(struct store *store, struct maintenance_pass *pass)
+{
+	bool done = false;
+	enum rc rc;
+
+	do
+		rc = store_tally(store, &done);
+	while (rc == RC_OK && !done && goes_on(pass));
+	return rc;
+}
+
+enum { SWEEP, REPEATS, REAP, PENDING, TALLY, PASSES };
+
+static const struct {
+	const char *name;
+	enum rc (*slice)(struct store *store, struct maintenance_pass *pass);
+} passes[PASSES] = {
+	[SWEEP] = { "sweep", maintenance_recover },
+	[REPEATS] = { "repeats", add_repeats },
+	[REAP] = { "reap", maintenance_expire },
+	[PENDING] = { "pending", abandon_all },
+	[TALLY] = { "tally", tally },
+};
+
 /* The passes alternate by slices, so that a backlog of one does not hold up the
  * others. */
 struct maintenance {
 	struct store *store;
 	const atomic_bool *stop;
-	struct maintenance_pass recover, expire, abandon, tally, repeats;
-	int64_t recovered, expired; /* mono: when these passes last ended */
-	int64_t tally_at, tally_took;
+	struct daemon_pass {
+		struct maintenance_pass pass;
+		int64_t ended;   /* mono: the last pass */
+		int64_t took;    /* ms */
+		enum rc failure; /* of the last slice, or RC_OK */
+	} pass[PASSES];
 };
 
 struct maintenance *
@@ -316,9 +335,13 @@ maintenance_new(struct store *store, const atomic_bool *stop)
 	if (m == NULL)
 		return NULL;
 	m->store = store;
-	m->stop = m->recover.stop = m->expire.stop = m->abandon.stop = stop;
+	m->stop = stop;
 	/* The start has recovered keys before the first request. */
-	m->recovered = m->expired = m->tally_at = clock_mono();
+	for (int i = 0; i < PASSES; i++) {
+		m->pass[i].pass.stop = stop;
+		m->pass[i].ended = clock_mono();
+	}
+	m->pass[TALLY].ended -= TALLY_INTERVAL;
 	return m;
 }
 
@@ -333,66 +356,51 @@ maintenance_failed(struct store *store, const char *pass, enum rc rc)
 
 /* Logs a failure when it begins, and when it becomes another one. */
 static void
-maintenance_report(struct maintenance *m, struct maintenance_pass *pass,
-    const char *name, enum rc rc)
+run_slice(struct maintenance *m, int i, const struct conf *conf)
 {
-	if (rc != RC_OK && rc != pass->failure)
-		maintenance_failed(m->store, name, rc);
-	pass->failure = rc;
+	const int64_t began = clock_mono();
+	struct daemon_pass *p = &m->pass[i];
+	enum rc rc;
+
+	if (!p->pass.more) {
+		p->pass.n = 0;
+		p->took = 0;
+	}
+	p->pass.more = false;
+	p->pass.until = began + SLICE;
+	p->pass.conf = conf;
+	rc = passes[i].slice(m->store, &p->pass);
+	if (rc != RC_OK && rc != p->failure)
+		maintenance_failed(m->store, passes[i].name, rc);
+	p->failure = rc;
+	p->took += clock_mono() - began;
+	if (!p->pass.more)
+		p->ended = clock_mono();
 }
 
 void
 maintenance_free(struct maintenance *m)
 {
 	if (m != NULL)
-		maintenance_report(
-		    m, &m->repeats, "repeats", add_repeats(m->store));
+		run_slice(m, REPEATS, NULL);
 	free(m);
 }
 
-static void
-slice_tally(struct maintenance *m)
+/* When the next slice is due (mono). */
+static int64_t
+slice_at(const struct maintenance *m, int i, const struct conf *conf)
 {
-	int64_t began = clock_mono(), rest;
-	bool done = false;
-	enum rc rc = RC_OK;
+	const struct daemon_pass *p = &m->pass[i];
+	const int64_t rest = p->took * TALLY_REST;
 
-	while (rc == RC_OK && !done && !atomic_load(m->stop) &&
-	    clock_mono() - began < SLICE)
-		rc = store_tally(m->store, &done);
-	maintenance_report(m, &m->tally, "tally", rc);
-	m->tally_at = clock_mono();
-	m->tally_took += m->tally_at - began;
-	if (rc == RC_OK && !done)
-		return;
-	rest = m->tally_took * TALLY_REST;
-	m->tally_at += rest > TALLY_INTERVAL ? rest : TALLY_INTERVAL;
-	m->tally_took = 0;
-}
-
-static void
-slice_recover(struct maintenance *m)
-{
-	begin_slice(&m->recover);
-	maintenance_report(m, &m->recover, "sweep",
-	    maintenance_recover(m->store, &m->recover));
-	if (m->recover.more)
-		return;
-	maintenance_report(m, &m->repeats, "repeats", add_repeats(m->store));
-	m->recovered = clock_mono();
-}
-
-static void
-slice_expire(struct maintenance *m, const struct conf *conf)
-{
-	begin_slice(&m->expire);
-	maintenance_report(
-	    m, &m->expire, "reap", maintenance_expire(m->store, &m->expire));
-	begin_slice(&m->abandon);
-	maintenance_report(m, &m->abandon, "pending",
-	    abandon_all(m->store, conf, &m->abandon));
-	if (!m->expire.more && !m->abandon.more)
-		m->expired = clock_mono();
+	if (p->pass.more)
+		return 0;
+	if (i == TALLY)
+		return p->ended +
+		    (rest > TALLY_INTERVAL ? rest : TALLY_INTERVAL);
+	return p->ended +
+	    (i == SWEEP || i == REPEATS ? conf->sweep_interval
+					: conf->reap_interval);
 }
 
 static struct work_terms
@@ -406,16 +414,9 @@ static enum rc
 maintenance_next(
     void *self, const struct conf *conf, void **item, int64_t *wake)
 {
-	const struct maintenance *m = self;
-	const int64_t recover_at = m->recovered + conf->sweep_interval;
-	const int64_t expire_at = m->expired + conf->reap_interval;
-
-	if (m->tally_at < *wake)
-		*wake = m->tally_at;
-	if (recover_at < *wake)
-		*wake = recover_at;
-	if (expire_at < *wake)
-		*wake = expire_at;
+	for (int i = 0; i < PASSES; i++)
+		if (slice_at(self, i, conf) < *wake)
+			*wake = slice_at(self, i, conf);
 	*item = self;
 	return clock_mono() >= *wake ? RC_OK : RC_NOTFOUND;
 }
@@ -427,12 +428,9 @@ maintenance_run(void *self, const struct conf *conf, void *item)
 	const int64_t now = clock_mono();
 
 	(void)self;
-	if (now >= m->recovered + conf->sweep_interval)
-		slice_recover(m);
-	if (now >= m->expired + conf->reap_interval && !atomic_load(m->stop))
-		slice_expire(m, conf);
-	if (now >= m->tally_at)
-		slice_tally(m);
+	for (int i = 0; i < PASSES; i++)
+		if (now >= slice_at(m, i, conf) && !atomic_load(m->stop))
+			run_slice(m, i, conf);
 }
 
 const struct work_kind maintenance_kind = {

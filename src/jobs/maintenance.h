@@ -21,7 +21,7 @@ struct maintenance_pass {
 	int64_t until; /* mono: the end of this slice; INT64_MAX: of the pass */
 	int n;         /* keys changed, in all slices so far */
 	bool more;     /* the slice ended, the pass did not */
-	enum rc failure; /* of the last slice of a daemon; or RC_OK */
+	const struct conf *conf; /* of a daemon */
 };
 
 /* Logs that a pass over the store has failed. */

@@ -24,7 +24,6 @@
 #include "log.h"
 #include "maintenance.h"
 #include "metrics.h"
-#include "route.h"
 #include "scope.h"
 #include "uuid.h"
 #include "reconcile.h"
@@ -67,15 +66,6 @@ log_verdict(enum log_level level, const struct record *due,
 	    LOG_S("to", record_state_name(to)), LOG_S("why", why));
 }
 
-static void
-note_dead_letter(
-    const struct record *due, enum record_state to, const char *why)
-{
-	const struct log_request log = reconcile_about(due);
-
-	attention_key(to, &log, why);
-}
-
 /* Commits the verdict.  Another process may have settled the key meanwhile. */
 static enum rc
 reconcile_settle(struct attempt *at, const struct record *due,
@@ -83,6 +73,7 @@ reconcile_settle(struct attempt *at, const struct record *due,
 {
 	const struct store_tries tries = { due->attempt,
 		due->reconcile_attempts };
+	const struct log_request log = reconcile_about(due);
 	struct store_outcome *st = at->record;
 	enum rc rc;
 
@@ -103,7 +94,7 @@ reconcile_settle(struct attempt *at, const struct record *due,
 		log_verdict(state == RECORD_DEAD_LETTER ? LOG_ERROR : LOG_INFO,
 		    due, state, why);
 	if (rc == RC_OK || rc == RC_PENDING)
-		note_dead_letter(due, state, why);
+		attention_key(state, &log, why);
 	return rc == RC_LOST || rc == RC_PENDING ? RC_OK : rc;
 }
 
@@ -168,28 +159,23 @@ verdict(struct attempt *at, struct record *due)
 
 /* Runs the try, which is already counted, and judges it. */
 static enum rc
-try_it(struct attempt *at, struct record *due)
+try_it(struct attempt_request *q)
 {
-	const struct store_identity identity = { due->scope, due->path,
-		due->key };
-	const struct conf_route *rule = at->rule;
-	struct attempt_request kept;
+	struct attempt *at = &q->attempt;
 	enum rc rc;
 
 	metrics_add(METRICS_RECONCILE_SCHEDULED, 1);
 	FAULT(RECONCILE_CLAIMED);
-	rc = attempt_request_load(at->store, &identity, due->id, &kept);
-	at->rq = &kept.rq;
+	rc = attempt_request_load(q);
 	if (rc == RC_NOTFOUND || rc == RC_CORRUPT)
-		rc = reconcile_fail(at, due, "its request was not kept");
-	else if (rc == RC_OK && !attempt_capture(at, &rule->reconcile))
+		rc = reconcile_fail(at, &q->key, "its request was not kept");
+	else if (rc == RC_OK && !attempt_capture(at, &at->rule->reconcile))
 		rc = reconcile_fail(
-		    at, due, "the reconciler could not be started");
+		    at, &q->key, "the reconciler could not be started");
 	else if (rc == RC_OK)
-		rc = verdict(at, due);
-	at->rq = NULL; /* it was borrowed */
-	attempt_request_free(&kept);
-	return rc;
+		rc = verdict(at, &q->key);
+	attempt_request_free(q);
+	return rc == RC_LOST ? RC_OK : rc;
 }
 
 /* Postpones the key while processes of its attempt may still act, because a
@@ -243,21 +229,6 @@ reconcile_begin(struct attempt *at, struct record *due, bool *try)
 	return rc;
 }
 
-static void
-prepare(struct attempt *at, struct store *store, const struct conf *conf,
-    const struct record *due)
-{
-	at->store = store;
-	at->conf = conf;
-	at->rule = route_find(conf, due->path);
-	at->key = due->key;
-	at->scope = due->scope;
-	at->lease.attempt = due->attempt;
-	memcpy(at->lease.downstream, due->downstream, sizeof(due->downstream));
-	memcpy(at->lease.recovery_point, due->recovery_point,
-	    sizeof(due->recovery_point));
-}
-
 /* --- the kind of work ----------------------------------------------------- */
 
 /* Each look takes a key of the next caller, so that none waits for another's
@@ -265,12 +236,6 @@ prepare(struct attempt *at, struct store *store, const struct conf *conf,
 struct reconcile {
 	struct store *store;
 	int64_t caller; /* the last one */
-};
-
-/* A key whose try is counted. */
-struct inquiry {
-	struct record due;
-	struct attempt attempt;
 };
 
 struct reconcile *
@@ -286,17 +251,7 @@ reconcile_new(struct store *store)
 void
 reconcile_free(struct reconcile *r)
 {
-	if (r == NULL)
-		return;
 	free(r);
-}
-
-static void
-inquiry_free(struct inquiry *q)
-{
-	attempt_free(&q->attempt);
-	record_free(&q->due);
-	free(q);
 }
 
 static struct work_terms
@@ -312,34 +267,39 @@ reconcile_terms(const struct conf *conf)
 /* Takes the next key, from the next caller.  RC_LOST: there is nothing to run
  * for it. */
 static enum rc
-reconcile_take(struct reconcile *r, const struct conf *conf, struct inquiry *q)
+reconcile_take(struct reconcile *r, struct attempt_request *q)
 {
+	struct store_lease *lease = &q->attempt.lease;
+	struct record *due = &q->key;
 	bool counted = false;
 	enum rc rc;
 
-	if ((rc = store_due(r->store, r->caller, &q->due)) != RC_OK)
+	if ((rc = store_due(r->store, r->caller, due)) != RC_OK)
 		return rc;
-	if (conf_is_retired(conf))
+	if (conf_is_retired(q->attempt.conf))
 		return RC_LOST;
-	r->caller = q->due.caller;
-	prepare(&q->attempt, r->store, conf, &q->due);
-	rc = reconcile_begin(&q->attempt, &q->due, &counted);
+	r->caller = due->caller;
+	attempt_request_begin(q);
+	lease->attempt = due->attempt;
+	memcpy(lease->downstream, due->downstream, sizeof(due->downstream));
+	memcpy(lease->recovery_point, due->recovery_point,
+	    sizeof(due->recovery_point));
+	rc = reconcile_begin(&q->attempt, due, &counted);
 	return rc == RC_OK && !counted ? RC_LOST : rc;
 }
 
 static enum rc
 reconcile_next(void *self, const struct conf *conf, void **item, int64_t *wake)
 {
-	struct inquiry *q = calloc(1, sizeof(*q));
 	struct reconcile *r = self;
+	struct attempt_request *q = attempt_request_new(r->store, conf);
 	enum rc rc;
 
 	if (q == NULL)
 		return RC_NOMEM;
-	attempt_init(&q->attempt);
-	rc = reconcile_take(r, conf, q);
-	if (rc == RC_NOTFOUND && q->due.reconcile_after != 0) {
-		*wake = work_wake(r->store, q->due.reconcile_after, *wake);
+	rc = reconcile_take(r, q);
+	if (rc == RC_NOTFOUND && q->key.reconcile_after != 0) {
+		*wake = work_wake(r->store, q->key.reconcile_after, *wake);
 		/* A damaged row, which is skipped, may be due for ever. */
 		if (*wake < clock_mono() + SKIP_PAUSE)
 			*wake = clock_mono() + SKIP_PAUSE;
@@ -347,25 +307,15 @@ reconcile_next(void *self, const struct conf *conf, void **item, int64_t *wake)
 	if (rc == RC_OK)
 		*item = q;
 	else
-		inquiry_free(q);
+		attempt_request_free(q);
 	return rc;
-}
-
-/* Runs the try and judges it. */
-static enum rc
-run_inquiry(struct inquiry *q)
-{
-	const enum rc rc = try_it(&q->attempt, &q->due);
-
-	inquiry_free(q);
-	return rc == RC_LOST ? RC_OK : rc;
 }
 
 static void
 reconcile_run(void *self, const struct conf *conf, void *item)
 {
 	const struct reconcile *r = self;
-	const enum rc rc = run_inquiry(item);
+	const enum rc rc = try_it(item);
 
 	(void)conf;
 	if (rc != RC_OK)
@@ -391,7 +341,7 @@ reconcile_all(struct store *store, const struct conf *conf,
 	for (*n = 0; rc == RC_OK && !atomic_load(stop); *n += rc == RC_OK) {
 		rc = reconcile_next(r, conf, &item, &wake);
 		if (rc == RC_OK)
-			rc = run_inquiry(item);
+			rc = try_it(item);
 		else if (rc == RC_LOST)
 			rc = RC_OK;
 	}

@@ -8,7 +8,6 @@
  */
 #include "config.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "attempt.h"
@@ -17,25 +16,8 @@
 #include "fault.h"
 #include "limit.h"
 #include "log.h"
-#include "route.h"
 #include "uuid.h"
 #include "scheduler.h"
-
-/* A claimed request. */
-struct job {
-	struct record stored;
-	struct attempt attempt;
-};
-
-static void
-runner_job_free(struct job *job)
-{
-	attempt_free(&job->attempt);
-	record_free(&job->stored);
-	free(job);
-}
-
-/* --- claiming ----------------------------------------------------------- */
 
 static bool
 is_async(const struct conf_route *route)
@@ -57,52 +39,38 @@ runner_terms(const struct conf *conf)
 
 /* RC_LOST: another process claimed it. */
 static enum rc
-runner_claim(struct attempt *at, const struct record *job)
+runner_claim(struct attempt_request *job)
 {
+	struct attempt *at = &job->attempt;
 	struct store_reservation rv;
 	enum rc rc;
 
-	at->rule = route_find(at->conf, job->path);
-	at->key = job->key;
-	at->scope = job->scope;
+	attempt_request_begin(job);
 	memset(&rv, 0, sizeof(rv));
 	attempt_terms(at->rule, &rv);
 	if ((rc = attempt_prepare(at, &rv)) != RC_OK)
 		return rc;
-	at->facts.acted_before = outcome_may_have_acted(job);
-	return store_job_start(at->store, job, &rv, &at->lease);
+	at->facts.acted_before = outcome_may_have_acted(&job->key);
+	return store_job_start(at->store, &job->key, &rv, &at->lease);
 }
 
 static enum rc
 runner_next(void *self, const struct conf *conf, void **item, int64_t *wake)
 {
-	struct store *store = self;
-	struct record stored;
-	struct job *job;
+	struct attempt_request *job = attempt_request_new(self, conf);
 	enum rc rc;
 
-	if ((rc = store_job_next(store, &stored)) != RC_OK) {
-		if (rc == RC_NOTFOUND && stored.queued_at != 0)
-			*wake = work_wake(store, stored.queued_at, *wake);
-		return rc;
-	}
-	if (conf_is_retired(conf)) {
-		record_free(&stored);
-		return RC_LOST;
-	}
-	if ((job = calloc(1, sizeof(*job))) == NULL) {
-		record_free(&stored);
+	if (job == NULL)
 		return RC_NOMEM;
-	}
-	job->stored = stored;
-	attempt_init(&job->attempt);
-	job->attempt.store = store;
-	job->attempt.conf = conf;
-	rc = runner_claim(&job->attempt, &job->stored);
+	rc = store_job_next(self, &job->key);
+	if (rc == RC_NOTFOUND && job->key.queued_at != 0)
+		*wake = work_wake(self, job->key.queued_at, *wake);
+	if (rc == RC_OK)
+		rc = conf_is_retired(conf) ? RC_LOST : runner_claim(job);
 	if (rc == RC_OK)
 		*item = job;
 	else
-		runner_job_free(job);
+		attempt_request_free(job);
 	return rc;
 }
 
@@ -119,22 +87,18 @@ was_cut_off(const struct attempt *at)
 static void
 runner_run(void *self, const struct conf *conf, void *item)
 {
-	struct job *job = item;
+	struct attempt_request *job = item;
 	struct attempt *at = &job->attempt;
-	const struct store_identity identity = { job->stored.scope,
-		job->stored.path, job->stored.key };
-	struct attempt_request kept;
 	enum rc rc;
 
 	(void)self;
 	(void)conf;
 	FAULT(JOB_CLAIMED);
-	rc = attempt_request_load(at->store, &identity, job->stored.id, &kept);
-	at->rq = &kept.rq;
+	rc = attempt_request_load(job);
 	if (rc == RC_OK)
 		attempt_run(at);
 	else {
-		log_event(LOG_ERROR, "handler-not-started", &kept.log,
+		log_event(LOG_ERROR, "handler-not-started", &job->log,
 		    LOG_S("why", rc_text(rc)));
 		at->facts.run.end = RUN_NOT_STARTED;
 	}
@@ -143,9 +107,7 @@ runner_run(void *self, const struct conf *conf, void *item)
 		at->record->requeue =
 		    decide_requeue(at->lease.attempt, uuid_bits());
 	attempt_complete(at);
-	at->rq = NULL; /* it was borrowed */
-	attempt_request_free(&kept);
-	runner_job_free(job);
+	attempt_request_free(job);
 }
 
 const struct work_kind runner_kind = {
