@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "resolve.h"
 
@@ -97,23 +98,63 @@ resolve_not_executed(struct store_outcome *outcome)
 	    "resolved: it was not executed");
 }
 
-/* Releases n keys, each in a transaction of its own.  On failure it stops;
- * those that are done stay so. */
+const struct resolve_act resolve_acts[RESOLVE_NACTS] = {
+	[RESOLVE_RELEASE] = { "not-executed", "released",
+	    RECORD_FAILED_RETRYABLE, { RECORD_UNKNOWN, RECORD_DEAD_LETTER },
+	    2 },
+	[RESOLVE_FORGET] = { "forget", "forgotten", RECORD_NONE,
+	    { RECORD_NONE }, 1 },
+};
+
+const char *
+resolve_result(enum rc rc)
+{
+	if (rc == RC_OK)
+		return "done";
+	if (rc == RC_LOST)
+		return "lost";
+	return rc == RC_PENDING ? "pending" : rc_text(rc);
+}
+
+/* Says what became of the key in its present attempt. */
+static enum rc
+settle(struct store *s, int64_t id, int attempt, struct resolve_answer *answer)
+{
+	struct store_outcome *outcome = store_outcome_new(s);
+	enum rc rc = RC_OK;
+
+	if (outcome == NULL)
+		return RC_NOMEM;
+	if (answer == NULL)
+		resolve_not_executed(outcome);
+	else if (resolve_completed(answer->route, &answer->text, answer->length,
+		     outcome, answer->why))
+		answer->kept = outcome->keep;
+	else
+		rc = RC_INVALID;
+	if (rc == RC_OK)
+		rc = store_resolve_by_operator(s, id, attempt, &outcome);
+	store_outcome_free(outcome);
+	return rc;
+}
+
+enum rc
+resolve_key(struct store *s, const struct resolve_act *act,
+    const struct record *key, struct resolve_answer *answer)
+{
+	return act->to == RECORD_NONE
+	    ? store_forget(s, key->id, key->state)
+	    : settle(s, key->id, key->attempt, answer);
+}
+
+/* Releases n keys, each in a transaction of its own. */
 static enum rc
 release_some(struct store *s, struct store_chosen *keys, size_t n)
 {
-	struct store_outcome *outcome;
 	enum rc rc = RC_OK;
 
-	for (size_t i = 0; i < n; i++)
-		keys[i].done = false;
 	for (size_t i = 0; i < n && rc == RC_OK; i++) {
-		if ((outcome = store_outcome_new(s)) == NULL)
-			return RC_NOMEM;
-		resolve_not_executed(outcome);
-		rc = store_resolve_by_operator(
-		    s, keys[i].id, keys[i].attempt, &outcome);
-		store_outcome_free(outcome);
+		rc = settle(s, keys[i].id, keys[i].attempt, NULL);
 		keys[i].done = rc == RC_OK;
 		if (rc == RC_LOST)
 			rc = RC_OK;
@@ -121,10 +162,55 @@ release_some(struct store *s, struct store_chosen *keys, size_t n)
 	return rc;
 }
 
-const struct resolve_act resolve_acts[RESOLVE_NACTS] = {
-	[RESOLVE_RELEASE] = { "not-executed", "released",
-	    RECORD_FAILED_RETRYABLE, { RECORD_UNKNOWN, RECORD_DEAD_LETTER }, 2,
-	    release_some },
-	[RESOLVE_FORGET] = { "forget", "forgotten", RECORD_NONE,
-	    { RECORD_NONE }, 1, store_forget_some },
-};
+/* Reads the keys, and puts those that may be acted on first: how many. */
+static enum rc
+read_some(struct resolve_many *m, struct store_chosen *keys,
+    struct record *rows, size_t *n)
+{
+	size_t all = *n;
+	enum rc rc = RC_OK;
+
+	*n = 0;
+	for (size_t i = 0; i < all && rc == RC_OK; i++) {
+		struct record *r = &rows[*n];
+
+		keys[i].done = false;
+		rc = store_browse_key(m->store, keys[i].id, r, NULL);
+		if (rc == RC_OK && m->moment != 0) {
+			keys[i].attempt = r->attempt;
+			keys[i].from = r->state;
+		}
+		if (rc == RC_OK &&
+		    (m->moment == 0 || r->updated_at < m->moment))
+			keys[(*n)++] = keys[i];
+		else {
+			m->stayed += rc == RC_OK;
+			record_free(r);
+		}
+		if (rc == RC_NOTFOUND)
+			rc = RC_OK;
+	}
+	return rc;
+}
+
+enum rc
+resolve_some(struct resolve_many *m, struct store_chosen *keys, size_t n)
+{
+	struct record rows[STORE_CHOSEN_MAX];
+	enum rc rc, each;
+
+	memset(rows, 0, sizeof(rows));
+	rc = read_some(m, keys, rows, &n);
+	if (rc == RC_OK)
+		rc = m->act->to == RECORD_NONE
+		    ? store_forget_some(m->store, keys, n)
+		    : release_some(m->store, keys, n);
+	for (size_t i = 0; i < n; i++) {
+		each = keys[i].done ? RC_OK : rc == RC_OK ? RC_LOST : rc;
+		m->done += keys[i].done;
+		m->stayed += !keys[i].done;
+		m->tell(m, &rows[i], each);
+		record_free(&rows[i]);
+	}
+	return rc;
+}

@@ -41,7 +41,16 @@ bool resolve_completed(const struct conf_route *route, struct spool **text,
  * released, and an accepted request runs again. */
 void resolve_not_executed(struct store_outcome *outcome);
 
-/* An act upon all keys that an operator has chosen. */
+/* The answer of a request that was carried out. */
+struct resolve_answer {
+	const struct conf_route *route;
+	struct spool *text; /* see resolve_completed(), which may take it */
+	uint64_t length;
+	bool kept;             /* retries get it */
+	char why[RESOLVE_WHY]; /* it is none: see resolve_parse() */
+};
+
+/* An act upon keys that an operator has chosen. */
 struct resolve_act {
 	const char *name;     /* in forms and in the log */
 	const char *done;     /* what the keys are then */
@@ -50,12 +59,36 @@ struct resolve_act {
 	 * in_progress */
 	enum record_state states[2];
 	size_t nstates;
-	/* Acts on n keys, STORE_CHOSEN_MAX at most: .done says on which.  The
-	 * others have changed, or are in other states. */
-	enum rc (*some)(struct store *s, struct store_chosen *keys, size_t n);
 };
 
 enum { RESOLVE_RELEASE, RESOLVE_FORGET, RESOLVE_NACTS };
 extern const struct resolve_act resolve_acts[RESOLVE_NACTS];
+
+/* Acts on one key; answer: it was carried out, or NULL.  RC_LOST: it has
+ * changed.  RC_INVALID: see answer->why. */
+enum rc resolve_key(struct store *s, const struct resolve_act *act,
+    const struct record *key, struct resolve_answer *answer);
+
+/* "done", "lost", "pending", or why it failed: for the log. */
+const char *resolve_result(enum rc rc);
+
+struct resolve_many {
+	struct store *store;
+	const struct resolve_act *act;
+	int64_t moment; /* wall (ms): what changed since then stays; 0: any */
+	/* is called for each key that is there; rc: what came of it */
+	void (*tell)(
+	    struct resolve_many *m, const struct record *key, enum rc rc);
+	void *arg;
+	int64_t done, stayed;
+};
+
+/*
+ * Acts on n keys, STORE_CHOSEN_MAX at most: .done says on which.  The others
+ * have changed, or are in other states.  On failure it stops; those that are
+ * done stay so.
+ */
+enum rc
+resolve_some(struct resolve_many *m, struct store_chosen *keys, size_t n);
 
 #endif

@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include <err.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,52 +113,33 @@ change_lost(
 	return status;
 }
 
-/* Fills in the outcome with the response on standard input. */
-static bool
-read_completed(const struct oncectl *ctl, const struct record *row,
-    struct store_outcome *st)
-{
-	const struct conf_route *rule = route_find(ctl->conf, row->path);
-	struct oncectl_input given = { NULL, 0, NULL };
-	char why[RESOLVE_WHY];
-	bool good;
-
-	good = oncectl_input_read(&given, rule->max_response + LIMIT_HEAD);
-	if (good &&
-	    !resolve_completed(rule, &given.spool, given.length, st, why))
-		good = oncectl_input_bad(&given, why);
-	oncectl_input_free(&given);
-	return good;
-}
-
 static int
 change_one(
     struct oncectl *ctl, const struct resolve_act *act, struct record *row)
 {
 	const bool completed = (ctl->given & ONCECTL_COMPLETED) != 0;
 	const char *why = why_not(ctl, act, row);
-	struct store_outcome *st = NULL;
+	struct resolve_answer answer = { .route =
+					     route_find(ctl->conf, row->path) };
+	struct oncectl_input given = { NULL, 0, NULL };
 	enum record_state to = completed ? RECORD_COMPLETED : act->to;
-	bool keep = true;
 	enum rc rc;
 
 	if (why != NULL)
 		return oncectl_row_refuse(row, why);
-	if (act != forget && (st = store_outcome_new(ctl->store)) == NULL)
-		return oncectl_fail(ctl, RC_NOMEM);
-	if (completed && !read_completed(ctl, row, st)) {
-		store_outcome_free(st);
+	if (completed &&
+	    !oncectl_input_read(
+		&given, answer.route->max_response + LIMIT_HEAD)) {
+		oncectl_input_free(&given);
 		return ONCECTL_REFUSED;
 	}
-	if (st == NULL)
-		rc = store_forget(ctl->store, row->id, row->state);
-	else {
-		if (!completed)
-			resolve_not_executed(st);
-		keep = !completed || st->keep;
-		rc = store_resolve_by_operator(
-		    ctl->store, row->id, row->attempt, &st);
-		store_outcome_free(st);
+	answer.text = given.spool;
+	answer.length = given.length;
+	rc = resolve_key(ctl->store, act, row, completed ? &answer : NULL);
+	spool_free(answer.text);
+	if (answer.why[0] != '\0') {
+		oncectl_input_bad(&given, answer.why);
+		return ONCECTL_REFUSED;
 	}
 	change_log(ctl, row, completed ? "completed" : act->name, rc);
 	if (rc == RC_LOST)
@@ -166,7 +148,7 @@ change_one(
 		return oncectl_change_failed(ctl, rc, "show");
 	change_print(ctl, row,
 	    to != RECORD_NONE ? record_state_name(to) : act->done, to);
-	if (!keep)
+	if (completed && !answer.kept)
 		warnx("the answer cannot be kept for replay: a retry is told "
 		      "response-not-kept");
 	return ONCECTL_DONE;
@@ -194,7 +176,6 @@ struct many {
 	struct store_chosen *keys;
 	size_t n, room;
 	size_t runs; /* in progress: they stay */
-	size_t done;
 };
 
 static enum rc
@@ -276,43 +257,13 @@ many_ask(const struct many *m)
 
 /* The act on a key is over. */
 static void
-many_tell(struct many *m, const struct store_chosen *key,
-    const struct record *row, enum rc rc)
+many_tell(struct resolve_many *m, const struct record *row, enum rc rc)
 {
-	if (key->done)
-		m->done++;
-	if (row->id == 0)
-		return;
-	if (key->done)
-		rc = RC_OK;
-	else if (rc == RC_OK)
-		rc = RC_LOST;
-	change_log(m->ctl, row, m->act->name, rc);
-	if (key->done && m->ctl->json)
-		change_print(m->ctl, row, m->act->done, m->act->to);
-}
+	const struct oncectl *ctl = m->arg;
 
-/* Acts on n keys from that one on. */
-static enum rc
-many_some(struct many *m, struct store_chosen *keys, size_t n)
-{
-	struct store *store = m->ctl->store;
-	struct record rows[STORE_CHOSEN_MAX];
-	enum rc rc = RC_OK;
-
-	memset(rows, 0, sizeof(rows));
-	for (size_t i = 0; i < n && rc == RC_OK; i++) {
-		rc = store_browse_key(store, keys[i].id, &rows[i], NULL);
-		if (rc == RC_NOTFOUND) /* the store sees that, too */
-			rc = RC_OK;
-	}
-	if (rc == RC_OK)
-		rc = m->act->some(store, keys, n);
-	for (size_t i = 0; i < n; i++) {
-		many_tell(m, &keys[i], &rows[i], rc);
-		record_free(&rows[i]);
-	}
-	return rc;
+	change_log(ctl, row, m->act->name, rc);
+	if (rc == RC_OK && ctl->json)
+		change_print(ctl, row, m->act->done, m->act->to);
 }
 
 static int
@@ -320,23 +271,28 @@ many_do(struct many *m)
 {
 	const size_t most = STORE_CHOSEN_MAX;
 	struct oncectl *ctl = m->ctl;
-	size_t n, left;
+	struct resolve_many some = { .store = ctl->store,
+		.act = m->act,
+		.tell = many_tell,
+		.arg = ctl };
+	int64_t left;
+	size_t n;
 	enum rc rc = RC_OK;
 
 	for (size_t i = 0; i < m->n && rc == RC_OK; i += n) {
 		n = m->n - i < most ? m->n - i : most;
-		rc = many_some(m, &m->keys[i], n);
+		rc = resolve_some(&some, &m->keys[i], n);
 	}
 	if (!ctl->json)
-		printf("%zu %s %s\n", m->done, PLURAL(m->done, "key", "keys"),
-		    m->act->done);
-	if (rc != RC_OK && m->done > 0)
+		printf("%" PRId64 " %s %s\n", some.done,
+		    PLURAL(some.done, "key", "keys"), m->act->done);
+	if (rc != RC_OK && some.done > 0)
 		return oncectl_fail(ctl, rc);
 	if (rc != RC_OK)
 		return oncectl_change_failed(ctl, rc, "ls");
-	left = m->n - m->done;
+	left = (int64_t)m->n - some.done;
 	if (left > 0)
-		warnx("%zu changed meanwhile, and %s", left,
+		warnx("%" PRId64 " changed meanwhile, and %s", left,
 		    PLURAL(left, "stays", "stay"));
 	if (m->runs > 0)
 		warnx("%zu in progress %s", m->runs,

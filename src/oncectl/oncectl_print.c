@@ -20,6 +20,7 @@
 #include "conf_value.h"
 #include "date.h"
 #include "log.h"
+#include "resolve.h"
 #include "scope.h"
 #include "store_files.h"
 #include "store_outbox.h"
@@ -299,17 +300,6 @@ oncectl_fail(const struct oncectl *ctl, enum rc rc)
 
 #define SYSLOG "syslog"
 
-/* The words of the operator's page. */
-static const char *
-result_name(enum rc rc)
-{
-	if (rc == RC_OK)
-		return "done";
-	if (rc == RC_LOST)
-		return "lost";
-	return rc == RC_PENDING ? "pending" : rc_text(rc);
-}
-
 static void
 hand_over(const struct oncectl *ctl, const struct log_request *about,
     const struct log_value *values, size_t n)
@@ -342,7 +332,7 @@ oncectl_log(const struct oncectl *ctl, const struct oncectl_act *act)
 	if (sudo != NULL && getuid() == 0)
 		values[n++] = LOG_S("sudo_user", sudo);
 	values[n++] = LOG_S("act", act->act);
-	values[n++] = LOG_S("result", result_name(act->rc));
+	values[n++] = LOG_S("result", resolve_result(act->rc));
 	if (act->more.name != NULL)
 		values[n++] = act->more;
 	if (act->key != NULL)

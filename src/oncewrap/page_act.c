@@ -74,8 +74,9 @@ suits(enum page_act act, const struct record *key, const struct effect *effect)
 	return resolve_refusal(key->state) == NULL;
 }
 
-bool
-page_act_suits(const struct page_target *t)
+/* Whether the act is possible now. */
+static bool
+target_suits(const struct page_target *t)
 {
 	return suits(t->act, &t->key, t->is_effect ? &t->effect : NULL);
 }
@@ -94,8 +95,10 @@ page_acts(struct page *p, const struct record *key, const struct effect *effect)
 
 /* --- what it acts upon --------------------------------------------------- */
 
-enum rc
-page_target_read(struct page *p, struct page_target *t)
+/* Reads the key or the effect of the number .id; RC_NOTFOUND.  After RC_OK the
+ * caller calls target_free(). */
+static enum rc
+target_read(struct page *p, struct page_target *t)
 {
 	const struct effect *e = &t->effect;
 	const struct record *r = &t->key;
@@ -120,8 +123,8 @@ page_target_read(struct page *p, struct page_target *t)
 	return RC_OK;
 }
 
-void
-page_target_free(struct page_target *t)
+static void
+target_free(struct page_target *t)
 {
 	if (t->is_effect)
 		effect_free(&t->effect);
@@ -233,15 +236,15 @@ page_confirm(struct page *p)
 		page_not_found(p, "There is no such act.");
 		return;
 	}
-	if (!page_has_read(p, page_target_read(p, &t),
+	if (!page_has_read(p, target_read(p, &t),
 		t.is_effect ? "There is no such effect."
 			    : "There is no such key."))
 		return;
-	if (page_act_suits(&t))
+	if (target_suits(&t))
 		ask(p, &t, NULL, NULL);
 	else
 		refuse_state(p, &t);
-	page_target_free(&t);
+	target_free(&t);
 }
 
 /* --- refusals and the log ----------------------------------------------- */
@@ -306,31 +309,35 @@ unix_lines(struct buf *text)
 	buf_truncate(text, n);
 }
 
-/* Fills in the outcome with the response that the form has.  RC_INVALID: it is
- * none, and the operator was asked again. */
+/* Stores the response that the form has.  RC_INVALID: if it is none, the
+ * operator was asked again.  *kept: retries get it. */
 static enum rc
-completed(struct page *p, const struct page_target *t, struct store_outcome *st)
+completed(struct page *p, const struct page_target *t, bool *kept)
 {
-	struct spool *given = NULL;
-	char why[RESOLVE_WHY] = "it has a byte that is no text";
+	struct resolve_answer given = { .route =
+					    route_find(p->conf, t->key.path),
+		.why = "it has a byte that is no text" };
 	struct buf text;
 	enum rc rc;
 
 	buf_init(&text, LIMIT_ADMIN_BODY);
 	rc = page_form_value(p->rq, "response", &text);
-	if (rc == RC_OK && (given = spool_new()) == NULL)
+	if (rc == RC_OK && (given.text = spool_new()) == NULL)
 		rc = RC_NOMEM;
 	if (rc == RC_OK) {
 		unix_lines(&text);
-		rc = spool_write(given, text.data, text.len);
+		given.length = text.len;
+		rc = spool_write(given.text, text.data, text.len);
 	}
-	if (rc == RC_OK &&
-	    !resolve_completed(
-		route_find(p->conf, t->key.path), &given, text.len, st, why))
-		rc = RC_INVALID;
-	if (rc == RC_INVALID)
-		ask(p, t, why, text.data);
-	spool_free(given);
+	if (rc == RC_OK) {
+		given.why[0] = '\0';
+		rc = resolve_key(
+		    p->store, &resolve_acts[RESOLVE_RELEASE], &t->key, &given);
+	}
+	if (rc == RC_INVALID && given.why[0] != '\0')
+		ask(p, t, given.why, text.data);
+	*kept = given.kept;
+	spool_free(given.text);
 	buf_free(&text);
 	return rc;
 }
@@ -339,34 +346,17 @@ completed(struct page *p, const struct page_target *t, struct store_outcome *st)
 
 /* *kept: retries get the response. */
 static enum rc
-resolve(struct page *p, const struct page_target *t, bool *kept)
-{
-	struct store_outcome *st = store_outcome_new(p->store);
-	enum rc rc = RC_OK;
-
-	if (st == NULL)
-		return RC_NOMEM;
-	if (t->act == PAGE_COMPLETED)
-		rc = completed(p, t, st);
-	else
-		resolve_not_executed(st);
-	*kept = st->keep;
-	if (rc == RC_OK)
-		rc = store_resolve_by_operator(
-		    p->store, t->id, t->key.attempt, &st);
-	store_outcome_free(st);
-	return rc;
-}
-
-static enum rc
 act(struct page *p, const struct page_target *t, bool *kept)
 {
 	switch (t->act) {
 	case PAGE_COMPLETED:
+		return completed(p, t, kept);
 	case PAGE_NOT_EXECUTED:
-		return resolve(p, t, kept);
+		return resolve_key(
+		    p->store, &resolve_acts[RESOLVE_RELEASE], &t->key, NULL);
 	case PAGE_FORGET:
-		return store_forget(p->store, t->id, t->key.state);
+		return resolve_key(
+		    p->store, &resolve_acts[RESOLVE_FORGET], &t->key, NULL);
 	case PAGE_RETRY:
 		return store_effect_retry(p->store, t->id);
 	case PAGE_DROP:
@@ -398,36 +388,22 @@ write_done(struct page *p, const struct page_target *t, bool kept)
 static void
 perform(struct page *p, const struct page_target *t)
 {
-	const char *result = "done";
 	bool kept = false;
 	enum rc rc = act(p, t, &kept);
 
-	switch (rc) {
-	case RC_OK:
+	if (rc == RC_OK)
 		write_done(p, t, kept);
-		break;
-	case RC_INVALID:
-		if (p->answer->response.status != 400)
-			page_refuse(
-			    p, "That cannot be done in its present state.");
-		result = "invalid";
-		break;
-	case RC_LOST:
+	else if (rc == RC_LOST)
 		page_refuse(p, "It has changed meanwhile; nothing was done.");
-		result = "lost";
-		break;
-	case RC_PENDING:
+	else if (rc == RC_PENDING)
 		page_sentence(p, 503, "Not recorded yet",
 		    "The store is tried again. The key's page will tell "
 		    "whether it was recorded.");
-		result = "pending";
-		break;
-	default:
+	else if (rc != RC_INVALID)
 		page_store_failed(p, rc);
-		result = rc_text(rc);
-		break;
-	}
-	page_log_act(p, t, result);
+	else if (p->answer->response.status != 400)
+		page_refuse(p, "That cannot be done in its present state.");
+	page_log_act(p, t, resolve_result(rc));
 }
 
 void
@@ -445,7 +421,7 @@ page_do(struct page *p)
 		    p, "That is no form of this page; nothing was done.");
 		return;
 	}
-	rc = page_target_read(p, &t);
+	rc = target_read(p, &t);
 	if (rc == RC_NOTFOUND)
 		page_refuse(p, "It is not there any more; nothing was done.");
 	else if (rc != RC_OK)
@@ -461,5 +437,5 @@ page_do(struct page *p)
 		    "Nothing was done: look again.");
 		page_log_act(p, &t, "refused");
 	}
-	page_target_free(&t);
+	target_free(&t);
 }

@@ -133,14 +133,6 @@ struct page_target {
 void page_acts(
     struct page *p, const struct record *key, const struct effect *effect);
 
-/* Whether the act is possible now. */
-bool page_act_suits(const struct page_target *t);
-
-/* Reads the key or the effect of the number .id; RC_NOTFOUND.  After RC_OK the
- * caller calls page_target_free(). */
-enum rc page_target_read(struct page *p, struct page_target *t);
-void page_target_free(struct page_target *t);
-
 /* Says what the act does. */
 void page_act_box(struct page *p, enum page_act act);
 

@@ -44,8 +44,8 @@ struct many_request {
 	char token[PAGE_TOKEN_SIZE];
 	int64_t moment; /* of the question, wall clock (ms) */
 	/* what came of it so far */
+	struct resolve_many some;
 	int64_t until_mono; /* the request ends then */
-	int64_t done, stayed;
 	bool left;
 	char next[STORE_PLACE]; /* where the request begins, and the next */
 };
@@ -275,56 +275,17 @@ page_many_confirm(struct page *p)
 
 /* --- the act -------------------------------------------------------------- */
 
-/* Acts upon n keys, and logs each. */
-static enum rc
-act_on(struct many_request *m, struct store_chosen *keys,
-    const struct page_target *targets, size_t n)
+static void
+many_tell(struct resolve_many *some, const struct record *key, enum rc rc)
 {
-	enum rc rc = m->act->some(m->page->store, keys, n);
+	const struct many_request *m = some->arg;
+	const struct page_target t = { .act = m->many->act,
+		.id = key->id,
+		.scope = key->scope,
+		.path = key->path,
+		.name = key->key };
 
-	for (size_t i = 0; i < n; i++) {
-		m->done += keys[i].done;
-		m->stayed += !keys[i].done;
-		page_log_act(m->page, &targets[i],
-		    keys[i].done      ? "done"
-			: rc == RC_OK ? "lost"
-				      : rc_text(rc));
-	}
-	return rc;
-}
-
-/* Reads keys that were found, from *at on, as many as one transaction takes,
- * and acts upon those that have not changed. */
-static enum rc
-act_on_some(struct many_request *m, const struct store_found *found, size_t *at)
-{
-	struct page_target targets[STORE_CHOSEN_MAX], *t;
-	struct store_chosen keys[STORE_CHOSEN_MAX];
-	size_t n = 0;
-	enum rc rc = RC_OK;
-
-	memset(targets, 0, sizeof(targets));
-	while (*at < found->n && n < STORE_CHOSEN_MAX && rc == RC_OK) {
-		t = &targets[n];
-		t->act = m->many->act;
-		t->id = found->id[(*at)++];
-		rc = page_target_read(m->page, t);
-		if (rc == RC_OK && page_act_suits(t) &&
-		    t->key.updated_at < m->moment)
-			keys[n++] = (struct store_chosen){ .id = t->id,
-				.attempt = t->key.attempt,
-				.from = t->key.state };
-		else if (rc == RC_OK) {
-			m->stayed++;
-			page_target_free(t);
-		} else if (rc == RC_NOTFOUND)
-			rc = RC_OK;
-	}
-	if (rc == RC_OK && n > 0)
-		rc = act_on(m, keys, targets, n);
-	while (n > 0)
-		page_target_free(&targets[--n]);
-	return rc;
+	page_log_act(m->page, &t, resolve_result(rc));
 }
 
 static bool
@@ -337,8 +298,9 @@ time_is_up(const struct many_request *m)
 static enum rc
 act_on_found(struct many_request *m, struct store_browse *b)
 {
+	struct store_chosen keys[STORE_CHOSEN_MAX];
 	struct store_found found;
-	size_t i;
+	size_t i, n;
 	enum rc rc;
 
 	b->oldest = true;
@@ -349,8 +311,13 @@ act_on_found(struct many_request *m, struct store_browse *b)
 		i = 0;
 		b->after = m->next[0] != '\0' ? m->next : NULL;
 		rc = store_browse(m->page->store, b, &found);
-		while (rc == RC_OK && i < found.n && !time_is_up(m))
-			rc = act_on_some(m, &found, &i);
+		while (rc == RC_OK && i < found.n && !time_is_up(m)) {
+			for (n = 0; n < STORE_CHOSEN_MAX && i < found.n; n++)
+				keys[n] =
+				    (struct store_chosen){ .id =
+							       found.id[i++] };
+			rc = resolve_some(&m->some, keys, n);
+		}
 		m->left = rc != RC_OK || i < found.n || found.next[0] != '\0';
 		if (rc == RC_OK && i == found.n)
 			memcpy(m->next, found.next, sizeof(m->next));
@@ -367,7 +334,7 @@ write_left(struct many_request *m)
 
 	if (count_keys(m->page, m->act, &m->search, &c) != RC_OK)
 		return;
-	c.n -= m->stayed < c.n ? m->stayed : c.n;
+	c.n -= m->some.stayed < c.n ? m->some.stayed : c.n;
 	page_write_count(c.n, c.more, text);
 	snprintf(left, sizeof(left), "Left: %s.", text);
 	page_html_p(&m->page->html, left);
@@ -383,16 +350,16 @@ many_write_done(struct many_request *m, const char *why)
 
 	page_begin(m->page, 200, title);
 	page_html_h1(html, title);
-	snprintf(text, sizeof(text), "%" PRId64 " %s %s.", m->done,
-	    PLURAL(m->done, "key is", "keys are"), m->act->done);
+	snprintf(text, sizeof(text), "%" PRId64 " %s %s.", m->some.done,
+	    PLURAL(m->some.done, "key is", "keys are"), m->act->done);
 	page_html_done(html, text);
 	if (why[0] != '\0')
 		page_html_bad(html, why);
-	if (m->stayed > 0) {
+	if (m->some.stayed > 0) {
 		snprintf(text, sizeof(text),
 		    "%" PRId64 " %s as %s: changed since, or in progress.",
-		    m->stayed, PLURAL(m->stayed, "stays", "stay"),
-		    PLURAL(m->stayed, "it is", "they are"));
+		    m->some.stayed, PLURAL(m->some.stayed, "stays", "stay"),
+		    PLURAL(m->some.stayed, "it is", "they are"));
 		page_html_p(html, text);
 	}
 	if (m->left) {
@@ -410,6 +377,11 @@ many_perform(struct many_request *m)
 	char why[512] = "";
 	enum rc rc = RC_OK;
 
+	m->some = (struct resolve_many){ .store = p->store,
+		.act = m->act,
+		.moment = m->moment,
+		.tell = many_tell,
+		.arg = m };
 	m->until_mono = clock_mono() + ACT_TIME;
 	for (size_t i = 0; i < m->act->nstates && rc == RC_OK && !m->left; i++)
 		if (of_state(&m->search, m->act->states[i], &b))
@@ -418,7 +390,7 @@ many_perform(struct many_request *m)
 		(void)store_why(p->store, rc, why, sizeof(why));
 	if (rc == RC_INVALID)
 		page_refuse(p, no_form);
-	else if (rc != RC_OK && m->done == 0)
+	else if (rc != RC_OK && m->some.done == 0)
 		page_store_failed(p, rc);
 	else
 		many_write_done(m, why);
