@@ -118,8 +118,7 @@ int oncectl_metrics(struct oncectl *ctl);
 int oncectl_outbox(struct oncectl *ctl);
 int oncectl_init(struct oncectl *ctl);
 int oncectl_copy(struct oncectl *ctl);
-int oncectl_accept_loss(struct oncectl *ctl);
-int oncectl_accept_clock(struct oncectl *ctl);
+int oncectl_accept(struct oncectl *ctl); /* accept-loss, accept-clock */
 
 /* Names the database: by -d, by the configuration, or by ONCE_DATABASE.  False,
  * with a message. */
@@ -136,10 +135,9 @@ oncectl_store_options(const struct oncectl *ctl, struct store_options *options);
  * there is no such state. */
 bool oncectl_filter(const struct oncectl *ctl, struct store_filter *filter);
 
-/* Subcommands for handlers; they open no store. */
-int oncectl_checkpoint(struct oncectl *ctl);
-int oncectl_emit(struct oncectl *ctl);
-int oncectl_respond(struct oncectl *ctl);
+/* The subcommands for handlers: checkpoint, emit, respond; they open no
+ * store. */
+int oncectl_handler(struct oncectl *ctl);
 
 /* The CGI program that hands its request to oncewrap's socket. */
 int oncectl_cgi(struct oncectl *ctl);

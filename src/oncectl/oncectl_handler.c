@@ -83,15 +83,14 @@ oncectl_input_free(struct oncectl_input *in)
 
 /* --- what a handler writes ----------------------------------------------- */
 
-enum verb { CHECKPOINT, EMIT, RESPOND };
-
 struct handler_input {
-	const char *token;
+	const char *token, *point;
+	bool responds;
 	/* the effects, and the payloads that they point into */
 	struct handler_api_effect effect[ONCECTL_EMITS];
 	struct oncectl_input payload[ONCECTL_EMITS];
 	size_t n;
-	/* of RESPOND */
+	/* if it responds */
 	struct oncectl_input in;
 	struct response response;
 };
@@ -153,14 +152,13 @@ add_response(struct handler_input *s)
 
 /* Opens the database and writes it; returns the exit status. */
 static int
-write_to(
-    const struct oncectl *ctl, const struct handler_input *s, enum verb verb)
+write_to(const struct oncectl *ctl, const struct handler_input *s)
 {
 	const struct response *r = &s->response;
 	const struct handler_api_write w = {
 		.token = s->token,
-		.point = verb == CHECKPOINT ? ctl->arg[0] : NULL,
-		.responds = verb == RESPOND,
+		.point = s->point,
+		.responds = s->responds,
 		.status = r->status,
 		.headers = r->fields.data,
 		.body = r->body,
@@ -179,48 +177,34 @@ write_to(
 	return rc == RC_OK ? ONCECTL_DONE : ONCECTL_REFUSED;
 }
 
-static int
-handler_write(struct oncectl *ctl, enum verb verb)
+int
+oncectl_handler(struct oncectl *ctl)
 {
-	struct handler_input s = { .token = getenv("ONCE_TOKEN") };
+	const bool emits = strcmp(ctl->command, "emit") == 0;
+	struct handler_input s = { .token = getenv("ONCE_TOKEN"),
+		.responds = strcmp(ctl->command, "respond") == 0 };
 	int status = ONCECTL_REFUSED;
 	bool good = true;
 
-	if (verb != RESPOND && ctl->nargs != 1)
+	if (!s.responds && ctl->nargs != 1)
 		return oncectl_refuse(ONCECTL_USAGE, "%s: which %s?",
-		    ctl->command, verb == EMIT ? "topic" : "recovery point");
+		    ctl->command, emits ? "topic" : "recovery point");
 	if (s.token == NULL) { /* before any input is read */
 		return oncectl_refuse(ONCECTL_USAGE,
 		    "%s: ONCE_TOKEN is not set: this is for handlers",
 		    ctl->command);
 	}
 	response_init(&s.response);
-	if (verb == EMIT)
+	if (emits)
 		good = add_effect(&s, ctl->arg[0], NULL);
+	else if (!s.responds)
+		s.point = ctl->arg[0];
 	for (size_t i = 0; i < ctl->nemits && good; i++)
 		good = add_effect(&s, ctl->emits[i].topic, ctl->emits[i].file);
-	if (good && verb == RESPOND)
+	if (good && s.responds)
 		good = add_response(&s);
 	if (good)
-		status = write_to(ctl, &s, verb);
+		status = write_to(ctl, &s);
 	handler_input_free(&s);
 	return status;
-}
-
-int
-oncectl_checkpoint(struct oncectl *ctl)
-{
-	return handler_write(ctl, CHECKPOINT);
-}
-
-int
-oncectl_emit(struct oncectl *ctl)
-{
-	return handler_write(ctl, EMIT);
-}
-
-int
-oncectl_respond(struct oncectl *ctl)
-{
-	return handler_write(ctl, RESPOND);
 }

@@ -49,20 +49,6 @@ was_done(const struct oncectl *ctl, enum rc rc, const char *why)
 	return rc == RC_OK;
 }
 
-/* Has the store accept something, and says what follows. */
-static int
-was_accepted(struct oncectl *ctl,
-    enum rc (*accept)(struct store *, char *why, size_t size),
-    const char *sentence)
-{
-	char why[1024];
-
-	if (!was_done(ctl, accept(ctl->store, why, sizeof(why)), why))
-		return ONCECTL_REFUSED;
-	puts(sentence);
-	return ONCECTL_DONE;
-}
-
 int
 oncectl_init(struct oncectl *ctl)
 {
@@ -87,31 +73,32 @@ oncectl_init(struct oncectl *ctl)
 	return ONCECTL_DONE;
 }
 
+/* Has the store accept something, and says what follows. */
 int
-oncectl_accept_loss(struct oncectl *ctl)
+oncectl_accept(struct oncectl *ctl)
 {
-	const struct store_module *module = module_for(
-	    ctl, "with an SQLite database, oncewrap goes on after a restart");
-
-	if (module == NULL)
-		return ONCECTL_REFUSED;
-	return was_accepted(ctl, module->accept_loss,
-	    "accepted: daemons that wait go on within a fifth of "
-	    "owner_timeout, and nothing changes for the others; only their "
-	    "logs and health tell whether one waits (store-went-back)");
-}
-
-int
-oncectl_accept_clock(struct oncectl *ctl)
-{
+	const bool loss = strcmp(ctl->command, "accept-loss") == 0;
 	const struct store_module *module = module_for(ctl,
-	    "with an SQLite database, time does not follow the wall clock");
+	    loss ? "with an SQLite database, oncewrap goes on after a restart"
+		 : "with an SQLite database, time does not follow the wall "
+		   "clock");
+	char why[1024];
+	enum rc rc;
 
 	if (module == NULL)
 		return ONCECTL_REFUSED;
-	return was_accepted(ctl, module->accept_clock,
-	    "accepted: the store's time follows the server's clock; daemons "
-	    "notice within a fifth of owner_timeout, and within a minute");
+	rc = loss ? module->accept_loss(ctl->store, why, sizeof(why))
+		  : module->accept_clock(ctl->store, why, sizeof(why));
+	if (!was_done(ctl, rc, why))
+		return ONCECTL_REFUSED;
+	puts(loss ? "accepted: daemons that wait go on within a fifth of "
+		    "owner_timeout, and nothing changes for the others; only "
+		    "their logs and health tell whether one waits "
+		    "(store-went-back)"
+		  : "accepted: the store's time follows the server's clock; "
+		    "daemons notice within a fifth of owner_timeout, and "
+		    "within a minute");
+	return ONCECTL_DONE;
 }
 
 /* Opens the target; NULL, with a message. */

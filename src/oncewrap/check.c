@@ -188,34 +188,27 @@ check_paths(struct check *c)
 
 /* --- programs ------------------------------------------------------------- */
 
+/* The users and the folder of a program; the lines are those of user, group and
+ * directory.  settings.c has found the user and the group. */
 static void
-check_directory(
-    struct check *c, const struct conf_program *program, conf_line line)
+check_place(struct check *c, const struct conf_program *program,
+    conf_line user_line, conf_line group_line, conf_line line)
 {
 	const char *path = program->directory;
-	struct user as;
-
-	if (path != NULL && check_star(c, line, "directory", path) &&
-	    user_find(
-		program->user, program->group, &as, c->why, sizeof(c->why)) &&
-	    !progcheck_folder(path, &as, c->why, sizeof(c->why)))
-		warn(c, line, "directory");
-}
-
-/* The option that makes the program another user's: user, or group alone. */
-static void
-check_become(struct check *c, const struct conf_program *program,
-    conf_line user_line, conf_line group_line)
-{
 	struct user as;
 	bool group;
 
 	if (!user_find(
-		program->user, program->group, &as, c->why, sizeof(c->why)) ||
-	    user_may_become(&as, c->why, sizeof(c->why)))
+		program->user, program->group, &as, c->why, sizeof(c->why)))
 		return;
+	/* The option that makes it another user's: user, or group alone. */
 	group = program->group != NULL && as.uid == geteuid();
-	warn(c, group ? group_line : user_line, group ? "group" : "user");
+	if (!user_may_become(&as, c->why, sizeof(c->why)))
+		warn(c, group ? group_line : user_line,
+		    group ? "group" : "user");
+	if (path != NULL && check_star(c, line, "directory", path) &&
+	    !progcheck_folder(path, &as, c->why, sizeof(c->why)))
+		warn(c, line, "directory");
 }
 
 /* Whether the text is the name, perhaps with a version: php8.2. */
@@ -427,16 +420,13 @@ check_unused(struct check *c, const struct conf_route *route)
 			    route->path, address);
 }
 
-/* A route's own programs; those of [defaults] are checked once. */
+/* What it has from [defaults] is warned of once. */
 static void
 check_route(struct check *c, const struct conf_route *route)
 {
 	const struct conf *conf = c->conf;
-	const struct conf_route *defaults = &conf->defaults;
-	const struct conf_program *handler = &route->handler;
-	const bool first = route == defaults;
 
-	if (!first) {
+	if (route != &conf->defaults) {
 		(void)check_star(c, route->line, "route", route->path);
 		check_hidden(c, route);
 	}
@@ -449,21 +439,13 @@ check_route(struct check *c, const struct conf_route *route)
 		    "name what tells users apart, such as REMOTE_USER or "
 		    "cookie:NAME");
 	check_prepend(c, route);
-	if (first || handler->argv.item != defaults->handler.argv.item)
-		check_program(c, "handler", handler,
-		    conf_line_of_route(conf, route, "handler"));
-	if (first ||
-	    route->reconcile.argv.item != defaults->reconcile.argv.item)
-		check_program(c, "reconcile", &route->reconcile,
-		    conf_line_of_route(conf, route, "reconcile"));
-	if (first || handler->user != defaults->handler.user ||
-	    handler->group != defaults->handler.group)
-		check_become(c, handler,
-		    conf_line_of_route(conf, route, "user"),
-		    conf_line_of_route(conf, route, "group"));
-	if (first || handler->directory != defaults->handler.directory)
-		check_directory(
-		    c, handler, conf_line_of_route(conf, route, "directory"));
+	check_program(c, "handler", &route->handler,
+	    conf_line_of_route(conf, route, "handler"));
+	check_program(c, "reconcile", &route->reconcile,
+	    conf_line_of_route(conf, route, "reconcile"));
+	check_place(c, &route->handler, conf_line_of_route(conf, route, "user"),
+	    conf_line_of_route(conf, route, "group"),
+	    conf_line_of_route(conf, route, "directory"));
 	check_unused(c, route);
 }
 
@@ -490,10 +472,9 @@ check_warn(const struct conf *conf)
 		effect = &conf->effects[i];
 		check_program(&c, "program", &effect->program,
 		    conf_line_of_effect(effect, "program"));
-		check_become(&c, &effect->program,
+		check_place(&c, &effect->program,
 		    conf_line_of_effect(effect, "user"),
-		    conf_line_of_effect(effect, "group"));
-		check_directory(&c, &effect->program,
+		    conf_line_of_effect(effect, "group"),
 		    conf_line_of_effect(effect, "directory"));
 	}
 	write_warnings(&c);

@@ -148,20 +148,15 @@ page_many_offer(struct page *p, const struct page_search *s)
 
 /* --- the request ---------------------------------------------------------- */
 
-/* Makes what the token is bound to, but for the moment. */
+/* Makes what the token is bound to, but for the moment.  Only the last part may
+ * have any bytes. */
 static enum rc
 bind_search(struct many_request *m)
 {
 	const struct page_search *s = &m->search;
-	const char *const parts[] = { s->what.data, s->as, s->state, s->from,
-		s->to };
-	enum rc rc = RC_OK;
+	enum rc rc = buf_addf(&m->text, "%s\n%s\n%s\n%s\n%s", s->as, s->state,
+	    s->from, s->to, s->what.data);
 
-	for (size_t i = 0; i < 5 && rc == RC_OK; i++) {
-		rc = html_query(&m->text, parts[i]);
-		if (rc == RC_OK)
-			rc = buf_addc(&m->text, '&');
-	}
 	m->bound = (struct page_token){ .user = m->page->user,
 		.host = page_host(m->page),
 		.act = m->act->name,

@@ -33,10 +33,12 @@ struct serve {
 	sem_t told;        /* MUX_REFUSED, MUX_CLOSED */
 };
 
+enum order_kind { RELOAD, REFUSE, STOP, DRAIN, CLOSE, END };
+
 struct order {
+	enum order_kind kind;
 	struct loop_message message;
 	struct serve *serve;
-	void (*act)(struct order *o);
 	sem_t done;
 	int64_t until;
 	bool take_waiting;
@@ -97,11 +99,42 @@ serve_main(void *arg)
 /* --- orders --------------------------------------------------------------- */
 
 static void
+processes_ended(void *arg)
+{
+	loop_end(arg);
+}
+
+static void
 order_comes(struct loop_message *m)
 {
 	struct order *o = OWNER(m, struct order, message);
+	struct serve *s = o->serve;
 
-	o->act(o);
+	switch (o->kind) {
+	case RELOAD:
+		mux_reload(s->mux, o->conf, o->peers);
+		engine_reload(s->engine);
+		scheduler_reload(s->scheduler, o->conf);
+		workers_set(o->conf, o->pools);
+		break;
+	case REFUSE:
+		mux_refuse(s->mux, o->take_waiting);
+		break;
+	case STOP:
+		mux_stop(s->mux, o->until);
+		scheduler_halt(s->scheduler);
+		break;
+	case DRAIN:
+		mux_stop_waiting(s->mux);
+		engine_drain(s->engine);
+		break;
+	case CLOSE:
+		mux_close(s->mux, o->until);
+		break;
+	case END:
+		workers_stop(processes_ended, s->loop);
+		break;
+	}
 	sem_post(&o->done);
 }
 
@@ -113,63 +146,36 @@ wait_for(sem_t *sem)
 }
 
 static void
-carry_out(struct serve *s, struct order *o, void (*act)(struct order *o))
+carry_out(struct serve *s, struct order o)
 {
-	o->serve = s;
-	o->act = act;
-	o->message.come = order_comes;
-	sem_init(&o->done, 0, 0);
-	loop_send(s->loop, &o->message);
-	wait_for(&o->done);
-	sem_destroy(&o->done);
-}
-
-static void
-act_reload(struct order *o)
-{
-	mux_reload(o->serve->mux, o->conf, o->peers);
-	engine_reload(o->serve->engine);
-	scheduler_reload(o->serve->scheduler, o->conf);
-	workers_set(o->conf, o->pools);
+	o.serve = s;
+	o.message.come = order_comes;
+	sem_init(&o.done, 0, 0);
+	loop_send(s->loop, &o.message);
+	wait_for(&o.done);
+	sem_destroy(&o.done);
 }
 
 void
 serve_reload(struct serve *s, struct conf *conf, struct peers *peers,
     struct workers_pool *pools)
 {
-	struct order o = { .conf = conf, .peers = peers, .pools = pools };
-
-	carry_out(s, &o, act_reload);
-}
-
-static void
-act_refuse(struct order *o)
-{
-	mux_refuse(o->serve->mux, o->take_waiting);
+	carry_out(s,
+	    (struct order){
+		RELOAD, .conf = conf, .peers = peers, .pools = pools });
 }
 
 void
 serve_refuse(struct serve *s, bool take_waiting)
 {
-	struct order o = { .take_waiting = take_waiting };
-
-	carry_out(s, &o, act_refuse);
+	carry_out(s, (struct order){ REFUSE, .take_waiting = take_waiting });
 	wait_for(&s->told);
-}
-
-static void
-act_stop(struct order *o)
-{
-	mux_stop(o->serve->mux, o->until);
-	scheduler_halt(o->serve->scheduler);
 }
 
 void
 serve_stop(struct serve *s, int64_t arrive_until_mono)
 {
-	struct order o = { .until = arrive_until_mono };
-
-	carry_out(s, &o, act_stop);
+	carry_out(s, (struct order){ STOP, .until = arrive_until_mono });
 }
 
 bool
@@ -178,33 +184,16 @@ serve_ended(const struct serve *s)
 	return atomic_load(&s->ended);
 }
 
-static void
-act_drain(struct order *o)
-{
-	mux_stop_waiting(o->serve->mux);
-	engine_drain(o->serve->engine);
-}
-
 void
 serve_drain(struct serve *s)
 {
-	struct order o = { .until = 0 };
-
-	carry_out(s, &o, act_drain);
-}
-
-static void
-act_close(struct order *o)
-{
-	mux_close(o->serve->mux, o->until);
+	carry_out(s, (struct order){ .kind = DRAIN });
 }
 
 void
 serve_close(struct serve *s, int64_t until_mono)
 {
-	struct order o = { .until = until_mono };
-
-	carry_out(s, &o, act_close);
+	carry_out(s, (struct order){ CLOSE, .until = until_mono });
 	wait_for(&s->told);
 }
 
@@ -275,26 +264,12 @@ serve_free(struct serve *s)
 	free(s);
 }
 
-static void
-processes_ended(void *arg)
-{
-	loop_end(arg);
-}
-
-static void
-act_end(struct order *o)
-{
-	workers_stop(processes_ended, o->serve->loop);
-}
-
 void
 serve_end(struct serve *s)
 {
-	struct order o = { .until = 0 };
-
 	if (s == NULL)
 		return;
-	carry_out(s, &o, act_end);
+	carry_out(s, (struct order){ .kind = END });
 	(void)pthread_join(s->thread, NULL);
 	serve_free(s);
 }
