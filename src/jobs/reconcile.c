@@ -232,27 +232,8 @@ reconcile_begin(struct attempt *at, struct record *due, bool *try)
 /* --- the kind of work ----------------------------------------------------- */
 
 /* Each look takes a key of the next caller, so that none waits for another's
- * backlog. */
-struct reconcile {
-	struct store *store;
-	int64_t caller; /* the last one */
-};
-
-struct reconcile *
-reconcile_new(struct store *store)
-{
-	struct reconcile *r = calloc(1, sizeof(*r));
-
-	if (r != NULL)
-		r->store = store;
-	return r;
-}
-
-void
-reconcile_free(struct reconcile *r)
-{
-	free(r);
-}
+ * backlog: that of the last one. */
+static _Atomic int64_t last_caller;
 
 static struct work_terms
 reconcile_terms(const struct conf *conf)
@@ -267,18 +248,18 @@ reconcile_terms(const struct conf *conf)
 /* Takes the next key, from the next caller.  RC_LOST: there is nothing to run
  * for it. */
 static enum rc
-reconcile_take(struct reconcile *r, struct attempt_request *q)
+reconcile_take(struct store *store, struct attempt_request *q)
 {
 	struct store_lease *lease = &q->attempt.lease;
 	struct record *due = &q->key;
 	bool counted = false;
 	enum rc rc;
 
-	if ((rc = store_due(r->store, r->caller, due)) != RC_OK)
+	if ((rc = store_due(store, last_caller, due)) != RC_OK)
 		return rc;
 	if (conf_is_retired(q->attempt.conf))
 		return RC_LOST;
-	r->caller = due->caller;
+	last_caller = due->caller;
 	attempt_request_begin(q);
 	lease->attempt = due->attempt;
 	memcpy(lease->downstream, due->downstream, sizeof(due->downstream));
@@ -291,15 +272,14 @@ reconcile_take(struct reconcile *r, struct attempt_request *q)
 static enum rc
 reconcile_next(void *self, const struct conf *conf, void **item, int64_t *wake)
 {
-	struct reconcile *r = self;
-	struct attempt_request *q = attempt_request_new(r->store, conf);
+	struct attempt_request *q = attempt_request_new(self, conf);
 	enum rc rc;
 
 	if (q == NULL)
 		return RC_NOMEM;
-	rc = reconcile_take(r, q);
+	rc = reconcile_take(self, q);
 	if (rc == RC_NOTFOUND && q->key.reconcile_after != 0) {
-		*wake = work_wake(r->store, q->key.reconcile_after, *wake);
+		*wake = work_wake(self, q->key.reconcile_after, *wake);
 		/* A damaged row, which is skipped, may be due for ever. */
 		if (*wake < clock_mono() + SKIP_PAUSE)
 			*wake = clock_mono() + SKIP_PAUSE;
@@ -314,12 +294,11 @@ reconcile_next(void *self, const struct conf *conf, void **item, int64_t *wake)
 static void
 reconcile_run(void *self, const struct conf *conf, void *item)
 {
-	const struct reconcile *r = self;
 	const enum rc rc = try_it(item);
 
 	(void)conf;
 	if (rc != RC_OK)
-		maintenance_failed(r->store, "reconcile", rc);
+		maintenance_failed(self, "reconcile", rc);
 }
 
 const struct work_kind reconcile_kind = {
@@ -333,18 +312,16 @@ enum rc
 reconcile_all(struct store *store, const struct conf *conf,
     const atomic_bool *stop, int *n)
 {
-	struct reconcile *r = reconcile_new(store);
 	void *item;
 	int64_t wake = INT64_MAX;
-	enum rc rc = r != NULL ? RC_OK : RC_NOMEM;
+	enum rc rc = RC_OK;
 
 	for (*n = 0; rc == RC_OK && !atomic_load(stop); *n += rc == RC_OK) {
-		rc = reconcile_next(r, conf, &item, &wake);
+		rc = reconcile_next(store, conf, &item, &wake);
 		if (rc == RC_OK)
 			rc = try_it(item);
 		else if (rc == RC_LOST)
 			rc = RC_OK;
 	}
-	reconcile_free(r);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }

@@ -10,9 +10,7 @@
 #include "store.h"
 #include "scheduler.h"
 
-struct reconcile;
-struct reconcile *reconcile_new(struct store *store); /* NULL: no memory */
-void reconcile_free(struct reconcile *r);
+/* Its self is the struct store. */
 extern const struct work_kind reconcile_kind;
 
 /*

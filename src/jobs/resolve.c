@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clock.h"
 #include "resolve.h"
 
 const char *
@@ -162,46 +163,44 @@ release_some(struct store *s, struct store_chosen *keys, size_t n)
 	return rc;
 }
 
-/* Reads the keys, and puts those that may be acted on first: how many. */
+/* Reads keys that were found, from *at on, as many as one transaction takes:
+ * those that may be acted on. */
 static enum rc
-read_some(struct resolve_many *m, struct store_chosen *keys,
+read_some(struct resolve_many *m, const struct store_found *found, size_t *at,
     struct record *rows, size_t *n)
 {
-	size_t all = *n;
 	enum rc rc = RC_OK;
 
-	*n = 0;
-	for (size_t i = 0; i < all && rc == RC_OK; i++) {
+	for (*n = 0; *n < STORE_CHOSEN_MAX && *at < found->n && rc == RC_OK;) {
 		struct record *r = &rows[*n];
 
-		keys[i].done = false;
-		rc = store_browse_key(m->store, keys[i].id, r, NULL);
-		if (rc == RC_OK && m->moment != 0) {
-			keys[i].attempt = r->attempt;
-			keys[i].from = r->state;
-		}
-		if (rc == RC_OK &&
-		    (m->moment == 0 || r->updated_at < m->moment))
-			keys[(*n)++] = keys[i];
-		else {
-			m->stayed += rc == RC_OK;
+		rc = store_browse_key(m->store, found->id[(*at)++], r, NULL);
+		if (rc == RC_OK && r->updated_at < m->moment &&
+		    r->state != RECORD_IN_PROGRESS)
+			++*n;
+		else if (rc == RC_OK) {
+			m->stayed++;
 			record_free(r);
-		}
-		if (rc == RC_NOTFOUND)
+		} else if (rc == RC_NOTFOUND)
 			rc = RC_OK;
 	}
 	return rc;
 }
 
-enum rc
-resolve_some(struct resolve_many *m, struct store_chosen *keys, size_t n)
+static enum rc
+act_on_some(struct resolve_many *m, const struct store_found *found, size_t *at)
 {
+	struct store_chosen keys[STORE_CHOSEN_MAX];
 	struct record rows[STORE_CHOSEN_MAX];
 	enum rc rc, each;
+	size_t n;
 
-	memset(rows, 0, sizeof(rows));
-	rc = read_some(m, keys, rows, &n);
-	if (rc == RC_OK)
+	rc = read_some(m, found, at, rows, &n);
+	for (size_t i = 0; i < n; i++)
+		keys[i] = (struct store_chosen){ .id = rows[i].id,
+			.attempt = rows[i].attempt,
+			.from = rows[i].state };
+	if (rc == RC_OK && n > 0)
 		rc = m->act->to == RECORD_NONE
 		    ? store_forget_some(m->store, keys, n)
 		    : release_some(m->store, keys, n);
@@ -212,5 +211,59 @@ resolve_some(struct resolve_many *m, struct store_chosen *keys, size_t n)
 		m->tell(m, &rows[i], each);
 		record_free(&rows[i]);
 	}
+	return rc;
+}
+
+static bool
+time_is_up(const struct resolve_many *m)
+{
+	return clock_mono() >= m->until_mono;
+}
+
+static enum rc
+act_on_found(struct resolve_many *m, const struct store_filter *filter)
+{
+	struct store_browse b = {
+		.filter = *filter, .oldest = true, .every = m->every
+	};
+	struct store_found found;
+	size_t i;
+	enum rc rc;
+
+	for (;;) {
+		i = 0;
+		b.after = m->next[0] != '\0' ? m->next : NULL;
+		rc = store_browse(m->store, &b, &found);
+		while (rc == RC_OK && i < found.n && !time_is_up(m))
+			rc = act_on_some(m, &found, &i);
+		m->left = rc != RC_OK || i < found.n || found.next[0] != '\0';
+		if (rc == RC_OK && i == found.n)
+			memcpy(m->next, found.next, sizeof(m->next));
+		if (!m->left || rc != RC_OK || time_is_up(m))
+			return rc;
+	}
+}
+
+bool
+resolve_filter(const struct store_filter *filter, enum record_state state,
+    struct store_filter *out)
+{
+	*out = *filter;
+	if (state == RECORD_NONE)
+		return filter->state != RECORD_IN_PROGRESS;
+	out->state = state;
+	return filter->state == RECORD_NONE || filter->state == state;
+}
+
+enum rc
+resolve_many(struct resolve_many *m)
+{
+	const struct resolve_act *act = m->act;
+	struct store_filter filter;
+	enum rc rc = RC_OK;
+
+	for (size_t i = 0; i < act->nstates && rc == RC_OK && !m->left; i++)
+		if (resolve_filter(&m->filter, act->states[i], &filter))
+			rc = act_on_found(m, &filter);
 	return rc;
 }

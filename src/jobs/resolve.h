@@ -72,23 +72,31 @@ enum rc resolve_key(struct store *s, const struct resolve_act *act,
 /* "done", "lost", "pending", or why it failed: for the log. */
 const char *resolve_result(enum rc rc);
 
+/* An act on all keys that a search finds. */
 struct resolve_many {
 	struct store *store;
 	const struct resolve_act *act;
-	int64_t moment; /* wall (ms): what changed since then stays; 0: any */
-	/* is called for each key that is there; rc: what came of it */
+	struct store_filter filter;
+	bool every;         /* see struct store_browse */
+	int64_t moment;     /* wall (ms): a key that changed since then stays */
+	int64_t until_mono; /* it ends early then */
+	/* is called for each key that was tried; rc: what came of it */
 	void (*tell)(
 	    struct resolve_many *m, const struct record *key, enum rc rc);
 	void *arg;
+	/* what came of it so far */
 	int64_t done, stayed;
+	bool left;              /* it ended early */
+	char next[STORE_PLACE]; /* where it begins, and goes on; "" */
 };
 
-/*
- * Acts on n keys, STORE_CHOSEN_MAX at most: .done says on which.  The others
- * have changed, or are in other states.  On failure it stops; those that are
- * done stay so.
- */
-enum rc
-resolve_some(struct resolve_many *m, struct store_chosen *keys, size_t n);
+/* Whether the act is on keys of that state (RECORD_NONE: any) that the filter
+ * finds; then *out is the filter for them. */
+bool resolve_filter(const struct store_filter *filter, enum record_state state,
+    struct store_filter *out);
+
+/* Acts on them, the oldest first.  What is in progress stays.  On failure it
+ * ends early; what is done stays so. */
+enum rc resolve_many(struct resolve_many *m);
 
 #endif

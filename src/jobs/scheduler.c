@@ -355,7 +355,7 @@ set_kinds(struct scheduler *s)
 	set_kind(s, MAINTENANCE, &maintenance_kind,
 	    maintenance_new(s->store, &s->stop));
 	set_kind(s, RUNNER, &runner_kind, s->store);
-	set_kind(s, RECONCILE, &reconcile_kind, reconcile_new(s->store));
+	set_kind(s, RECONCILE, &reconcile_kind, s->store);
 	set_kind(s, OUTBOX, &outbox_kind, outbox_new(s->store, &s->stop));
 	set_kind(s, ATTENTION, &attention_kind, s->store);
 	for (q = s->queue; q < s->queue + KINDS && q->self != NULL;)
@@ -439,7 +439,6 @@ scheduler_free(struct scheduler *s)
 	if (s->watch != -1)
 		close(s->watch);
 	maintenance_free(s->queue[MAINTENANCE].self);
-	reconcile_free(s->queue[RECONCILE].self);
 	outbox_free(s->queue[OUTBOX].self);
 	conf_unref(s->conf);
 	free(s);

@@ -41,14 +41,15 @@ static const struct filter {
 /* Long options without a letter have numbers above all letters. */
 enum { OPT_JSON = 256, OPT_FILTER };
 
+#define USAGE                                                      \
+	"usage: oncectl [-hV] [-d database | -f config] [--json] " \
+	"command [argument ...]\n"
+
 static int
 refuse_usage(void)
 {
 	/* The whole list would hide the error. */
-	fputs("usage: oncectl [-hV] [-d database | -f config] [--json] "
-	      "command [argument ...]\n"
-	      "       oncectl --help lists the commands\n",
-	    stderr);
+	fputs(USAGE "       oncectl --help lists the commands\n", stderr);
 	return ONCECTL_USAGE;
 }
 
@@ -164,21 +165,10 @@ static const struct command commands[] = {
 /* clang-format on */
 #define NCOMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static const struct command *
-command_find(const char *name)
-{
-	for (size_t i = 0; i < NCOMMANDS; i++)
-		if (strcmp(commands[i].name, name) == 0)
-			return &commands[i];
-	return NULL;
-}
-
 static void
 command_list(void)
 {
-	fputs("usage: oncectl [-hV] [-d database | -f config] [--json] "
-	      "command [argument ...]\n",
-	    stdout);
+	fputs(USAGE, stdout);
 	for (const struct command *c = commands; c < commands + NCOMMANDS; c++)
 		printf("       oncectl %s%s%s\n", c->name,
 		    c->usage[0] != '\0' ? " " : "", c->usage);
@@ -362,19 +352,17 @@ take_options(struct oncectl *ctl, int argc, char **argv, bool *help)
 static const struct command *
 oncectl_find_command(struct oncectl *ctl)
 {
-	const struct command *c;
-
 	if (ctl->nargs == 0)
 		return NULL;
-	c = command_find(ctl->arg[0]);
-	if (c == NULL) {
-		warnx("%s: no such command", ctl->arg[0]);
-		return NULL;
-	}
-	ctl->command = c->name;
-	ctl->arg++;
-	ctl->nargs--;
-	return c;
+	for (const struct command *c = commands; c < commands + NCOMMANDS; c++)
+		if (strcmp(c->name, ctl->arg[0]) == 0) {
+			ctl->command = c->name;
+			ctl->arg++;
+			ctl->nargs--;
+			return c;
+		}
+	warnx("%s: no such command", ctl->arg[0]);
+	return NULL;
 }
 
 static bool

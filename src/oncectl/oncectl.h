@@ -163,23 +163,14 @@ oncectl_change_failed(const struct oncectl *ctl, enum rc rc, const char *where);
  * kills.  kept: no further one does, and SIGHUP is one of them. */
 const atomic_bool *oncectl_stop(bool kept);
 
-/* An act that the store was asked for; what is not named is left out. */
-struct oncectl_act {
-	const char *act;
-	enum rc rc; /* what came of it */
-	const char *scope, *path, *key;
-	struct log_value more; /* a number besides */
-};
-
-#define ONCECTL_ACT_OF(row) \
-	.scope = (row)->scope, .path = (row)->path, .key = (row)->key
-
 /*
  * Hands the line "operator" to the daemon's log, if -f names a file and it can
  * be written; else to syslog.  Where that fails too, stderr says so once, and
- * the act stands.
+ * the act stands.  rc: what came of the act; key: NULL if it is of none; more:
+ * a number besides, or NULL.
  */
-void oncectl_log(const struct oncectl *ctl, const struct oncectl_act *act);
+void oncectl_log(const struct oncectl *ctl, const char *act, enum rc rc,
+    const struct store_identity *key, const struct log_value *more);
 
 /* Input: a response, or other data.  .name is set before. */
 struct oncectl_input {

@@ -19,9 +19,6 @@
 #include "route.h"
 #include "oncectl.h"
 
-/* Folders below the document root. */
-#define DEPTH 64
-
 struct finding {
 	const char *kind;  /* "route", "defaults" or "program" */
 	const char *path;  /* of requests */
@@ -148,20 +145,20 @@ not_followed(const char *path, const char *file)
 	    name, oncectl_print_escaped(path), name);
 }
 
-static void look_at_folder(
-    struct audit *a, const char *path, const char *folder, int depth);
+static void
+look_at_folder(struct audit *a, const char *path, const char *folder);
 
 /* A link to a file is followed, one to a folder is not: it may lead to a folder
  * above, or out of the document root. */
 static void
-look_at_entry(struct audit *a, const char *path, char *file, int depth)
+look_at_entry(struct audit *a, const char *path, char *file)
 {
 	struct stat st, target;
 
 	if (lstat(file, &st) == -1) {
 		cannot(a, file);
 	} else if (S_ISDIR(st.st_mode)) {
-		look_at_folder(a, path, file, depth + 1);
+		look_at_folder(a, path, file);
 	} else if (S_ISREG(st.st_mode)) {
 		look_at_file(a, path, file, st.st_mode);
 	} else if (S_ISLNK(st.st_mode) && stat(file, &target) == 0) {
@@ -172,39 +169,32 @@ look_at_entry(struct audit *a, const char *path, char *file, int depth)
 	}
 }
 
-static bool
-is_dots(const char *name)
+static int
+is_no_dots(const struct dirent *entry)
 {
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+	return strcmp(entry->d_name, ".") != 0 &&
+	    strcmp(entry->d_name, "..") != 0;
 }
 
 /* path is the folder's path in requests, without a slash at its end. */
 static void
-look_at_folder(struct audit *a, const char *path, const char *folder, int depth)
+look_at_folder(struct audit *a, const char *path, const char *folder)
 {
 	struct dirent **entries = NULL;
 	char *below, *file;
-	int n;
+	int n = scandir(folder, &entries, is_no_dots, alphasort);
 
-	if (depth > DEPTH) {
-		errno = ELOOP;
-		cannot(a, folder);
-		return;
-	}
-	n = scandir(folder, &entries, NULL, alphasort);
 	if (n == -1)
 		cannot(a, folder);
 	for (int i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name;
 
-		if (!is_dots(name)) {
-			if (asprintf(&below, "%s/%s", path, name) == -1 ||
-			    asprintf(&file, "%s/%s", folder, name) == -1)
-				errx(ONCECTL_REFUSED, "%s", rc_text(RC_NOMEM));
-			look_at_entry(a, below, file, depth);
-			free(file);
-			free(below);
-		}
+		if (asprintf(&below, "%s/%s", path, name) == -1 ||
+		    asprintf(&file, "%s/%s", folder, name) == -1)
+			errx(ONCECTL_REFUSED, "%s", rc_text(RC_NOMEM));
+		look_at_entry(a, below, file);
+		free(file);
+		free(below);
 		free(entries[i]);
 	}
 	free(entries);
@@ -223,7 +213,7 @@ look_at_root(struct audit *a, const char *root)
 	prefix = strndup(root, n);
 	if (prefix == NULL)
 		errx(ONCECTL_REFUSED, "%s", rc_text(RC_NOMEM));
-	look_at_folder(a, prefix, equals != NULL ? equals + 1 : root, 0);
+	look_at_folder(a, prefix, equals != NULL ? equals + 1 : root);
 	free(prefix);
 }
 

@@ -51,20 +51,12 @@ struct cgi {
 static int
 cgi_refuse(int status, const char *sentence)
 {
-	struct response response;
-	struct buf head;
+	const char *reason = response_reason(status);
 
-	response_init(&response);
-	response.status = status;
-	buf_init(&head, LIMIT_HEAD);
-	if (response_add(&response, "Content-Type", "text/plain") == RC_OK &&
-	    (status != 503 ||
-		response_add(&response, "Retry-After", "5") == RC_OK) &&
-	    response_head(&response, &head) == RC_OK)
-		printf("%s%d %s\n%s\n", head.data, status,
-		    response_reason(status), sentence);
-	buf_free(&head);
-	response_free(&response);
+	printf("Status: %d %s\r\nContent-Type: text/plain\r\n%s\r\n"
+	       "%d %s\n%s\n",
+	    status, reason, status == 503 ? "Retry-After: 5\r\n" : "", status,
+	    reason, sentence);
 	return status == 502 ? ONCECTL_REFUSED : ONCECTL_AGAIN;
 }
 

@@ -64,8 +64,8 @@ static void
 change_log(const struct oncectl *ctl, const struct record *row, const char *act,
     enum rc rc)
 {
-	oncectl_log(ctl,
-	    &(struct oncectl_act){ ONCECTL_ACT_OF(row), .act = act, .rc = rc });
+	oncectl_log(ctl, act, rc,
+	    &(struct store_identity){ row->scope, row->path, row->key }, NULL);
 }
 
 /* --- one key -------------------------------------------------------------- */
@@ -171,64 +171,46 @@ change_named(struct oncectl *ctl, const struct resolve_act *act)
 
 struct many {
 	struct oncectl *ctl;
-	const struct resolve_act *act;
-	struct store_filter filter;
-	struct store_chosen *keys;
-	size_t n, room;
-	size_t runs; /* in progress: they stay */
+	struct resolve_many all;
+	int64_t n;
+	int64_t runs; /* in progress: they stay */
 };
 
+/* Counts the keys that the filter finds. */
 static enum rc
-many_add(struct many *m, const struct record *r)
-{
-	const size_t room = m->room != 0 ? 2 * m->room : 1024;
-	struct store_chosen *more;
-
-	if (m->n == m->room) {
-		more = realloc(m->keys, room * sizeof(*more));
-		if (more == NULL)
-			return RC_NOMEM;
-		m->keys = more;
-		m->room = room;
-	}
-	m->keys[m->n++] = (struct store_chosen){
-		.id = r->id, .attempt = r->attempt, .from = r->state
-	};
-	return RC_OK;
-}
-
-/* Adds the keys that the filter finds. */
-static enum rc
-many_find(struct many *m)
+many_find(struct many *m, const struct store_filter *filter)
 {
 	struct store_cursor *cursor = NULL;
 	struct record row;
 	enum rc rc;
 
-	rc = store_list(m->ctl->store, &m->filter, &cursor);
+	rc = store_list(m->ctl->store, filter, &cursor);
 	while (rc == RC_OK && (rc = store_list_next(cursor, &row)) == RC_OK) {
 		if (row.state == RECORD_IN_PROGRESS)
 			m->runs++;
 		else
-			rc = many_add(m, &row);
+			m->n++;
 		record_free(&row);
 	}
 	store_list_free(cursor);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
+/* RC_INVALID: keys of the state that is chosen cannot be acted on. */
 static enum rc
 many_count(struct many *m)
 {
+	const struct resolve_act *act = m->all.act;
+	struct store_filter filter;
+	bool suits = false;
 	enum rc rc = RC_OK;
 
-	if (m->filter.state != RECORD_NONE)
-		return many_find(m);
-	for (size_t i = 0; i < m->act->nstates && rc == RC_OK; i++) {
-		m->filter.state = m->act->states[i];
-		rc = many_find(m);
-	}
-	return rc;
+	for (size_t i = 0; i < act->nstates && rc == RC_OK; i++)
+		if (resolve_filter(&m->all.filter, act->states[i], &filter)) {
+			suits = true;
+			rc = many_find(m, &filter);
+		}
+	return suits ? rc : RC_INVALID;
 }
 
 /* Whether the operator answers with a line that begins with y or Y. */
@@ -238,12 +220,12 @@ many_ask(const struct many *m)
 	int first, next;
 
 	fflush(stdout);
-	fprintf(stderr, "%s %zu %s", m->ctl->command, m->n,
+	fprintf(stderr, "%s %" PRId64 " %s", m->ctl->command, m->n,
 	    PLURAL(m->n, "key", "keys"));
-	if (m->act != forget)
+	if (m->all.act != forget)
 		fputs(" as not executed", stderr);
 	if (m->runs > 0)
-		fprintf(stderr, " (%zu in progress %s)", m->runs,
+		fprintf(stderr, " (%" PRId64 " in progress %s)", m->runs,
 		    PLURAL(m->runs, "stays", "stay"));
 	fputs("? [y/N] ", stderr);
 	first = next = getchar();
@@ -269,80 +251,62 @@ many_tell(struct resolve_many *m, const struct record *row, enum rc rc)
 static int
 many_do(struct many *m)
 {
-	const size_t most = STORE_CHOSEN_MAX;
 	struct oncectl *ctl = m->ctl;
-	struct resolve_many some = { .store = ctl->store,
-		.act = m->act,
-		.tell = many_tell,
-		.arg = ctl };
-	int64_t left;
-	size_t n;
-	enum rc rc = RC_OK;
+	struct resolve_many *all = &m->all;
+	int64_t changed;
+	enum rc rc = resolve_many(all);
 
-	for (size_t i = 0; i < m->n && rc == RC_OK; i += n) {
-		n = m->n - i < most ? m->n - i : most;
-		rc = resolve_some(&some, &m->keys[i], n);
-	}
 	if (!ctl->json)
-		printf("%" PRId64 " %s %s\n", some.done,
-		    PLURAL(some.done, "key", "keys"), m->act->done);
-	if (rc != RC_OK && some.done > 0)
+		printf("%" PRId64 " %s %s\n", all->done,
+		    PLURAL(all->done, "key", "keys"), all->act->done);
+	if (rc != RC_OK && all->done > 0)
 		return oncectl_fail(ctl, rc);
 	if (rc != RC_OK)
 		return oncectl_change_failed(ctl, rc, "ls");
-	left = (int64_t)m->n - some.done;
-	if (left > 0)
-		warnx("%" PRId64 " changed meanwhile, and %s", left,
-		    PLURAL(left, "stays", "stay"));
+	changed = m->n - all->done;
+	if (changed > 0)
+		warnx("%" PRId64 " changed meanwhile, and %s", changed,
+		    PLURAL(changed, "stays", "stay"));
 	if (m->runs > 0)
-		warnx("%zu in progress %s", m->runs,
+		warnx("%" PRId64 " in progress %s", m->runs,
 		    PLURAL(m->runs, "stays", "stay"));
 	return ONCECTL_DONE;
 }
 
-/* Whether keys of the state that is chosen may be acted on. */
-static bool
-many_suits(const struct many *m)
-{
-	const enum record_state state = m->filter.state;
-	bool suits = state == RECORD_NONE;
-
-	for (size_t i = 0; i < m->act->nstates; i++)
-		suits = suits || m->act->states[i] == state ||
-		    (m->act->states[i] == RECORD_NONE &&
-			state != RECORD_IN_PROGRESS);
-	if (!suits)
-		warnx("%s: a key that is %s cannot be %s", m->ctl->command,
-		    record_state_name(state), m->act->done);
-	return suits;
-}
-
 /*
  * Counts the keys first, and asks the operator.  What was counted is what is
- * acted on: the numbers of the rows are kept, and the store looks at each row
- * again, because a key may have changed while the question waited.
+ * acted on: a key that changed since then stays, and so does one that the store
+ * finds changed.
  */
 static int
 change_many(struct oncectl *ctl, const struct resolve_act *act)
 {
-	struct many m = { .ctl = ctl, .act = act };
-	int status = ONCECTL_DONE;
+	const bool asks = (ctl->given & ONCECTL_YES) == 0;
+	struct many m = { .ctl = ctl,
+		.all = { .store = ctl->store,
+		    .act = act,
+		    .every = true,
+		    .moment = INT64_MAX,
+		    .until_mono = INT64_MAX,
+		    .tell = many_tell,
+		    .arg = ctl } };
 	enum rc rc;
 
-	if (!oncectl_filter(ctl, &m.filter))
+	if (!oncectl_filter(ctl, &m.all.filter))
 		return ONCECTL_USAGE;
-	if (!many_suits(&m))
-		return ONCECTL_REFUSED;
+	if (asks)
+		m.all.moment = store_wall(ctl->store, store_now(ctl->store));
 	rc = many_count(&m);
+	if (rc == RC_INVALID)
+		return oncectl_refuse(ONCECTL_REFUSED,
+		    "%s: a key that is %s cannot be %s", ctl->command,
+		    ctl->state, act->done);
 	if (rc != RC_OK)
-		status = oncectl_fail(ctl, rc);
-	else if (m.n > 0 && (ctl->given & ONCECTL_YES) == 0 && !many_ask(&m)) {
-		warnx("%s: no key was %s", ctl->command, act->done);
-		status = ONCECTL_REFUSED;
-	} else
-		status = many_do(&m);
-	free(m.keys);
-	return status;
+		return oncectl_fail(ctl, rc);
+	if (m.n > 0 && asks && !many_ask(&m))
+		return oncectl_refuse(ONCECTL_REFUSED, "%s: no key was %s",
+		    ctl->command, act->done);
+	return many_do(&m);
 }
 
 /* --- the commands --------------------------------------------------------- */

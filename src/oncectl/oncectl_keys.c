@@ -21,20 +21,6 @@
 
 /* --- a response, for people ----------------------------------------------- */
 
-/* Copies n bytes as a text.  No NUL need follow them, which strndup() would
- * look for where a sanitizer checks strings strictly. */
-static char *
-response_copy(const char *p, size_t n)
-{
-	char *copy = malloc(n + 1);
-
-	if (copy == NULL)
-		errx(ONCECTL_REFUSED, "out of memory");
-	memcpy(copy, p, n);
-	copy[n] = '\0';
-	return copy;
-}
-
 /* Writes bytes as they are; on a terminal no byte acts as a control but the end
  * of a line and the tabulator. */
 static void
@@ -81,23 +67,30 @@ response_base64(const void *bytes, size_t n)
 static void
 json_fields(struct json_write *o, const struct response *r)
 {
+	struct buf name, value;
 	struct field f;
 	size_t pos = 0;
-	char *name, *value;
+
+	buf_init(&name, SIZE_MAX);
+	buf_init(&value, SIZE_MAX);
 
 	json_write_name(o, "fields");
 	json_write_raw(o, "[");
 	while (response_next(&r->fields, &pos, &f)) {
-		name = response_copy(f.name, f.name_len);
-		value = response_copy(f.value, f.value_len);
+		buf_clear(&name);
+		buf_clear(&value);
+		if (o->rc == RC_OK)
+			o->rc = buf_add(&name, f.name, f.name_len);
+		if (o->rc == RC_OK)
+			o->rc = buf_add(&value, f.value, f.value_len);
 		json_write_raw(o, f.name == r->fields.data ? "{" : ",{");
-		json_write_text(o, "name", name);
-		json_write_text(o, "value", value);
+		json_write_text(o, "name", name.data);
+		json_write_text(o, "value", value.data);
 		json_write_raw(o, "}");
-		free(value);
-		free(name);
 	}
 	json_write_raw(o, "]");
+	buf_free(&name);
+	buf_free(&value);
 }
 
 static enum rc

@@ -170,10 +170,9 @@ outbox_change(struct oncectl *ctl, int64_t id, bool drop)
 		return oncectl_fail(ctl, rc);
 	rc = drop ? store_effect_drop(ctl->store, id)
 		  : store_effect_retry(ctl->store, id);
-	oncectl_log(ctl,
-	    &(struct oncectl_act){ ONCECTL_ACT_OF(&row),
-		.act = drop ? "drop" : "retry", .rc = rc,
-		.more = LOG_I("effect", id) });
+	oncectl_log(ctl, drop ? "drop" : "retry", rc,
+	    &(struct store_identity){ row.scope, row.path, row.key },
+	    &LOG_I("effect", id));
 	if (rc == RC_LOST)
 		status = outbox_refuse(ctl, id);
 	else if (rc != RC_OK)

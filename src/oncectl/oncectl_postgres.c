@@ -42,8 +42,7 @@ module_for(const struct oncectl *ctl, const char *instead)
 static bool
 was_done(const struct oncectl *ctl, enum rc rc, const char *why)
 {
-	oncectl_log(
-	    ctl, &(struct oncectl_act){ .act = ctl->command, .rc = rc });
+	oncectl_log(ctl, ctl->command, rc, NULL, NULL);
 	if (rc != RC_OK)
 		warnx("%s: %s", ctl->command, why);
 	return rc == RC_OK;

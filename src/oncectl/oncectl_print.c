@@ -319,10 +319,11 @@ hand_over(const struct oncectl *ctl, const struct log_request *about,
 }
 
 void
-oncectl_log(const struct oncectl *ctl, const struct oncectl_act *act)
+oncectl_log(const struct oncectl *ctl, const char *act, enum rc rc,
+    const struct store_identity *key, const struct log_value *more)
 {
 	const char *sudo = getenv("SUDO_USER");
-	struct log_request about = { .path = act->path, .key = act->key };
+	struct log_request about = { .path = NULL };
 	struct log_value values[5];
 	char user[USER_NAME];
 	size_t n = 0;
@@ -331,11 +332,14 @@ oncectl_log(const struct oncectl *ctl, const struct oncectl_act *act)
 	values[n++] = LOG_S("user", user);
 	if (sudo != NULL && getuid() == 0)
 		values[n++] = LOG_S("sudo_user", sudo);
-	values[n++] = LOG_S("act", act->act);
-	values[n++] = LOG_S("result", resolve_result(act->rc));
-	if (act->more.name != NULL)
-		values[n++] = act->more;
-	if (act->key != NULL)
-		scope_tag(act->scope, about.scope);
-	hand_over(ctl, act->key != NULL ? &about : NULL, values, n);
+	values[n++] = LOG_S("act", act);
+	values[n++] = LOG_S("result", resolve_result(rc));
+	if (more != NULL)
+		values[n++] = *more;
+	if (key != NULL) {
+		about.path = key->path;
+		about.key = key->key;
+		scope_tag(key->scope, about.scope);
+	}
+	hand_over(ctl, key != NULL ? &about : NULL, values, n);
 }

@@ -152,55 +152,43 @@ make_filter(const struct oncectl *ctl, struct store_filter *f)
 /* The most keys that are listed for the user to choose from. */
 #define CHOICES 20
 
-/* Lists first and the rows after it, for the user to choose from. */
+/* Reads the only row of a list; RC_INVALID: there are several, which were listed
+ * for the user to choose from. */
 static enum rc
-refuse_many(const struct oncectl *ctl, struct store_cursor *cursor,
-    const struct record *first, struct record *second)
+only_row(const struct oncectl *ctl, const struct store_filter *filter,
+    struct record *row)
 {
 	struct oncectl_table table = oncectl_row_table(stderr);
-	struct record *row = second;
-	unsigned n = 1;
-	enum rc rc = RC_OK;
-
-	warnx("%s: several keys are named so; --scope and --path narrow it:",
-	    ctl->database);
-	oncectl_row_print(ctl, &table, first);
-	for (; rc == RC_OK && n < CHOICES; n++) {
-		oncectl_row_print(ctl, &table, row);
-		record_free(row);
-		rc = store_list_next(cursor, row);
-	}
-	if (rc == RC_OK) {
-		warnx("there are more than these %d", CHOICES);
-		record_free(row);
-	}
-	return rc;
-}
-
-/* Reads the only row of a list; status says why there is none. */
-static bool
-only_row(const struct oncectl *ctl, const struct store_filter *filter,
-    struct record *row, enum rc *status)
-{
 	struct store_cursor *cursor = NULL;
-	struct record second;
+	struct record next;
+	unsigned n = 0;
 	enum rc rc;
-	bool only = false;
 
+	memset(row, 0, sizeof(*row));
 	rc = store_list(ctl->store, filter, &cursor);
-	if (rc == RC_OK && (rc = store_list_next(cursor, row)) == RC_OK) {
-		rc = store_list_next(cursor, &second);
-		only = rc == RC_NOTFOUND;
-		if (rc == RC_OK)
-			rc = refuse_many(ctl, cursor, row, &second);
-		if (!only)
-			record_free(row);
-		if (rc == RC_NOTFOUND)
-			rc = RC_OK;
+	while (rc == RC_OK && n <= CHOICES &&
+	    (rc = store_list_next(cursor, &next)) == RC_OK) {
+		if (++n == 1) {
+			*row = next;
+			continue;
+		}
+		if (n == 2) {
+			warnx("%s: several keys are named so; --scope and "
+			      "--path narrow it:",
+			    ctl->database);
+			oncectl_row_print(ctl, &table, row);
+		}
+		if (n <= CHOICES)
+			oncectl_row_print(ctl, &table, &next);
+		else
+			warnx("there are more than these %d", CHOICES);
+		record_free(&next);
 	}
 	store_list_free(cursor);
-	*status = rc;
-	return only;
+	if (n == 1 && rc == RC_NOTFOUND)
+		return RC_OK;
+	record_free(row);
+	return n > 1 && (rc == RC_OK || rc == RC_NOTFOUND) ? RC_INVALID : rc;
 }
 
 /* Why no key has that Reference. */
@@ -266,11 +254,12 @@ oncectl_row_find(struct oncectl *ctl, struct record *row)
 		    "one that is named",
 		    ctl->command);
 	make_filter(ctl, &filter);
-	if (only_row(ctl, &filter, row, &rc))
+	rc = only_row(ctl, &filter, row);
+	if (rc == RC_OK)
 		return -1;
 	if (rc == RC_NOTFOUND)
 		row_is_not_there(ctl, &filter, rows_bad_counted() - bad);
-	else if (rc != RC_OK)
+	else if (rc != RC_INVALID)
 		oncectl_fail(ctl, rc);
 	return ONCECTL_REFUSED;
 }

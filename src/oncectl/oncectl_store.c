@@ -322,9 +322,7 @@ end_pass(struct oncectl *ctl, enum rc rc, const char *done, int n)
 {
 	struct json_write *o;
 
-	oncectl_log(ctl,
-	    &(struct oncectl_act){
-		.act = ctl->command, .rc = rc, .more = LOG_I("keys", n) });
+	oncectl_log(ctl, ctl->command, rc, NULL, &LOG_I("keys", n));
 	if (ctl->json) {
 		o = oncectl_print_object();
 		json_write_text(o, "pass", ctl->command);

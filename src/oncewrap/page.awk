@@ -25,34 +25,21 @@ function quoted(text)
 	return "\"" text "\""
 }
 
-# The C parameters, and the values that the function makes of them.
-function parameters(	i, out)
+# For each value what form has for its kind, with its name for NAME.
+function each(form, before, after,	i, one, out)
 {
-	out = "struct html *html"
 	for (i = 0; i < n; i++) {
-		if (kind[i] == "number")
-			out = out ", int64_t " arg[i]
-		else if (kind[i] == "lines")
-			out = out ", const void *" arg[i] ", size_t " \
-			    arg[i] "_len"
-		else
-			out = out ", const char *" arg[i]
+		one = form[kind[i]]
+		gsub(/NAME/, arg[i], one)
+		out = out before one after
 	}
 	return out
 }
 
-function values(	i, out)
+function heading()
 {
-	for (i = 0; i < n; i++) {
-		if (kind[i] == "number")
-			out = out "\t\t{ .number = " arg[i] " },\n"
-		else if (kind[i] == "lines")
-			out = out "\t\t{ .text = " arg[i] ", .len = " \
-			    arg[i] "_len },\n"
-		else
-			out = out "\t\t{ .text = " arg[i] " },\n"
-	}
-	return out
+	return "page_html_" template "(struct html *html" \
+	    each(parameter, ", ") ")"
 }
 
 function pieces(text,	  i, out, name)
@@ -77,7 +64,7 @@ function flush(	  i, body)
 		return
 	sub(/\n+$/, "\n", text)
 	if (part == "h") {
-		print "void page_html_" template "(" parameters() ");"
+		print "void " heading() ";"
 		return
 	}
 	split("", used)
@@ -87,15 +74,22 @@ function flush(	  i, body)
 			complain(template ": " arg[i] " is not used")
 	print "\nstatic const struct html_piece " template "_pieces[] = {"
 	printf "%s};\n", body
-	print "\nvoid\npage_html_" template "(" parameters() ")\n{"
+	print "\nvoid\n" heading() "\n{"
 	print "\tconst union html_value values[] = {"
-	printf "%s\t\t{ .number = 0 },\n\t};\n\n", values()
+	printf "%s\t\t{ .number = 0 },\n\t};\n\n", \
+	    each(value, "\t\t", ",\n")
 	print "\thtml_render(html, " template "_pieces, values);\n}"
 	names[count++] = template
 	counts[template] = n
 }
 
 BEGIN {
+	parameter["text"] = parameter["query"] = "const char *NAME"
+	parameter["lines"] = "const void *NAME, size_t NAME_len"
+	parameter["number"] = "int64_t NAME"
+	value["text"] = value["query"] = "{ .text = NAME }"
+	value["lines"] = "{ .text = NAME, .len = NAME_len }"
+	value["number"] = "{ .number = NAME }"
 	print "/* Made by page.awk from page.html; do not edit. */"
 	if (part == "h") {
 		print "#ifndef PAGE_HTML_H\n#define PAGE_HTML_H\n"
@@ -119,7 +113,7 @@ BEGIN {
 		split(part_of[i], word, " ")
 		kind[i - 1] = word[1]
 		arg[i - 1] = word[2]
-		if (word[1] !~ /^(text|query|lines|number)$/)
+		if (!(word[1] in parameter))
 			complain(template ": no kind " word[1])
 	}
 	text = ""

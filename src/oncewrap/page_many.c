@@ -37,17 +37,11 @@ static const struct many {
 struct many_request {
 	struct page *page;
 	const struct many *many;
-	const struct resolve_act *act;
 	struct page_search search;
 	struct buf text; /* the search as no other search has it */
 	struct page_token bound;
 	char token[PAGE_TOKEN_SIZE];
-	int64_t moment; /* of the question, wall clock (ms) */
-	/* what came of it so far */
-	struct resolve_many some;
-	int64_t until_mono; /* the request ends then */
-	bool left;
-	char next[STORE_PLACE]; /* where the request begins, and the next */
+	struct resolve_many some; /* .moment: of the question */
 };
 
 /* --- how many ------------------------------------------------------------- */
@@ -57,25 +51,17 @@ struct many_count {
 	bool more; /* there are more than that */
 };
 
-/* Whether the act is upon keys of that state, RECORD_NONE for any; then b
- * becomes the search for those that also fit s. */
-static bool
-of_state(const struct page_search *s, enum record_state state,
-    struct store_browse *b)
-{
-	*b = (struct store_browse){ .filter = s->filter };
-	if (state == RECORD_NONE)
-		return s->filter.state != RECORD_IN_PROGRESS;
-	b->filter.state = state;
-	return s->filter.state == RECORD_NONE || s->filter.state == state;
-}
-
 static enum rc
-add_count(struct page *p, const struct store_browse *b, struct many_count *c)
+add_count(struct page *p, const struct page_search *s, enum record_state state,
+    struct many_count *c)
 {
+	struct store_browse b = { .after = NULL };
 	struct store_found found;
-	enum rc rc = store_browse(p->store, b, &found);
+	enum rc rc;
 
+	if (!resolve_filter(&s->filter, state, &b.filter))
+		return RC_OK;
+	rc = store_browse(p->store, &b, &found);
 	if (rc == RC_OK) {
 		c->n += found.count;
 		c->more = c->more || !found.all;
@@ -89,16 +75,13 @@ count_keys(struct page *p, const struct resolve_act *act,
     const struct page_search *s, struct many_count *c)
 {
 	struct many_count running = { 0, false };
-	struct store_browse b;
 	enum rc rc = RC_OK;
 
 	*c = running;
 	for (size_t i = 0; i < act->nstates && rc == RC_OK; i++)
-		if (of_state(s, act->states[i], &b))
-			rc = add_count(p, &b, c);
-	if (rc == RC_OK && act->states[0] == RECORD_NONE &&
-	    of_state(s, RECORD_IN_PROGRESS, &b))
-		rc = add_count(p, &b, &running);
+		rc = add_count(p, s, act->states[i], c);
+	if (rc == RC_OK && act->states[0] == RECORD_NONE)
+		rc = add_count(p, s, RECORD_IN_PROGRESS, &running);
 	c->n -= running.n < c->n ? running.n : c->n;
 	return rc;
 }
@@ -159,7 +142,7 @@ bind_search(struct many_request *m)
 
 	m->bound = (struct page_token){ .user = m->page->user,
 		.host = page_host(m->page),
-		.act = m->act->name,
+		.act = m->some.act->name,
 		.state = m->text.data };
 	return rc;
 }
@@ -188,7 +171,7 @@ begin_many(struct page *p, struct many_request *m)
 		return false;
 	}
 	m->many = &many_acts[i];
-	m->act = &resolve_acts[i];
+	m->some.act = &resolve_acts[i];
 	if (rc == RC_OK)
 		rc = bind_search(m);
 	if (rc != RC_OK)
@@ -209,11 +192,12 @@ write_form(struct many_request *m, const char *label)
 {
 	struct html *html = &m->page->html;
 
-	page_html_many_confirm(html, m->act->name, m->token, m->moment);
+	page_html_many_confirm(
+	    html, m->some.act->name, m->token, m->some.moment);
 	write_search(m->page, &m->search);
 	/* Of two states: which one is not known, and few are left. */
-	if (m->left && m->act->nstates == 1)
-		page_html_many_next(html, m->next);
+	if (m->some.left && m->some.act->nstates == 1)
+		page_html_many_next(html, m->some.next);
 	page_html_many_end(html, label);
 }
 
@@ -253,10 +237,10 @@ page_many_confirm(struct page *p)
 	if (!page_may_act(p))
 		return;
 	if (begin_many(p, &m)) {
-		m.moment = store_wall(p->store, store_now(p->store));
-		m.bound.changed = m.moment;
+		m.some.moment = store_wall(p->store, store_now(p->store));
+		m.bound.changed = m.some.moment;
 		page_sign(p, &m.bound, m.token);
-		rc = count_keys(p, m.act, &m.search, &c);
+		rc = count_keys(p, m.some.act, &m.search, &c);
 		if (rc != RC_OK)
 			page_store_failed(p, rc);
 		else if (c.n == 0)
@@ -283,51 +267,13 @@ many_tell(struct resolve_many *some, const struct record *key, enum rc rc)
 	page_log_act(m->page, &t, resolve_result(rc));
 }
 
-static bool
-time_is_up(const struct many_request *m)
-{
-	return clock_mono() >= m->until_mono;
-}
-
-/* The oldest first: those that were made since the question come last. */
-static enum rc
-act_on_found(struct many_request *m, struct store_browse *b)
-{
-	struct store_chosen keys[STORE_CHOSEN_MAX];
-	struct store_found found;
-	size_t i, n;
-	enum rc rc;
-
-	b->oldest = true;
-	b->every = b->filter.from == 0 && b->filter.to == 0;
-	if (b->filter.to == 0 || b->filter.to > m->moment)
-		b->filter.to = m->moment;
-	for (;;) {
-		i = 0;
-		b->after = m->next[0] != '\0' ? m->next : NULL;
-		rc = store_browse(m->page->store, b, &found);
-		while (rc == RC_OK && i < found.n && !time_is_up(m)) {
-			for (n = 0; n < STORE_CHOSEN_MAX && i < found.n; n++)
-				keys[n] =
-				    (struct store_chosen){ .id =
-							       found.id[i++] };
-			rc = resolve_some(&m->some, keys, n);
-		}
-		m->left = rc != RC_OK || i < found.n || found.next[0] != '\0';
-		if (rc == RC_OK && i == found.n)
-			memcpy(m->next, found.next, sizeof(m->next));
-		if (!m->left || rc != RC_OK || time_is_up(m))
-			return rc;
-	}
-}
-
 static void
 write_left(struct many_request *m)
 {
 	struct many_count c;
 	char text[PAGE_COUNT_SIZE], left[96];
 
-	if (count_keys(m->page, m->act, &m->search, &c) != RC_OK)
+	if (count_keys(m->page, m->some.act, &m->search, &c) != RC_OK)
 		return;
 	c.n -= m->some.stayed < c.n ? m->some.stayed : c.n;
 	page_write_count(c.n, c.more, text);
@@ -339,14 +285,14 @@ write_left(struct many_request *m)
 static void
 many_write_done(struct many_request *m, const char *why)
 {
-	const char *title = m->left ? "Not all yet" : "Done";
+	const char *title = m->some.left ? "Not all yet" : "Done";
 	struct html *html = &m->page->html;
 	char text[160];
 
 	page_begin(m->page, 200, title);
 	page_html_h1(html, title);
 	snprintf(text, sizeof(text), "%" PRId64 " %s %s.", m->some.done,
-	    PLURAL(m->some.done, "key is", "keys are"), m->act->done);
+	    PLURAL(m->some.done, "key is", "keys are"), m->some.act->done);
 	page_html_done(html, text);
 	if (why[0] != '\0')
 		page_html_bad(html, why);
@@ -357,7 +303,7 @@ many_write_done(struct many_request *m, const char *why)
 		    PLURAL(m->some.stayed, "it is", "they are"));
 		page_html_p(html, text);
 	}
-	if (m->left) {
+	if (m->some.left) {
 		write_left(m);
 		write_form(m, "Go on");
 	}
@@ -368,19 +314,21 @@ static void
 many_perform(struct many_request *m)
 {
 	struct page *p = m->page;
-	struct store_browse b;
+	struct resolve_many *some = &m->some;
+	int64_t *to = &some->filter.to;
 	char why[512] = "";
-	enum rc rc = RC_OK;
+	enum rc rc;
 
-	m->some = (struct resolve_many){ .store = p->store,
-		.act = m->act,
-		.moment = m->moment,
-		.tell = many_tell,
-		.arg = m };
-	m->until_mono = clock_mono() + ACT_TIME;
-	for (size_t i = 0; i < m->act->nstates && rc == RC_OK && !m->left; i++)
-		if (of_state(&m->search, m->act->states[i], &b))
-			rc = act_on_found(m, &b);
+	some->store = p->store;
+	some->filter = m->search.filter;
+	some->every = some->filter.from == 0 && *to == 0;
+	/* Those that were made since the question come last. */
+	if (*to == 0 || *to > some->moment)
+		*to = some->moment;
+	some->until_mono = clock_mono() + ACT_TIME;
+	some->tell = many_tell;
+	some->arg = m;
+	rc = resolve_many(some);
 	if (rc != RC_OK)
 		(void)store_why(p->store, rc, why, sizeof(why));
 	if (rc == RC_INVALID)
@@ -402,10 +350,11 @@ page_many_do(struct page *p)
 		end_many(&m);
 		return;
 	}
-	m.moment = page_form_number(p->rq, "moment");
-	m.bound.changed = m.moment;
+	m.some.moment = page_form_number(p->rq, "moment");
+	m.bound.changed = m.some.moment;
 	if (page_form_text(p->rq, "token", m.token, sizeof(m.token)) != RC_OK ||
-	    page_form_text(p->rq, "next", m.next, sizeof(m.next)) != RC_OK)
+	    page_form_text(p->rq, "next", m.some.next, sizeof(m.some.next)) !=
+		RC_OK)
 		page_refuse(p, no_form);
 	else if (page_is_signed(p, &m.bound, m.token))
 		many_perform(&m);
