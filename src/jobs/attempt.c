@@ -3,8 +3,6 @@
  */
 #include "config.h"
 
-#include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -82,38 +80,6 @@ attempt_free(struct attempt *at)
 
 /* --- what it has printed ------------------------------------------------ */
 
-/* The mendings that were logged of each program.  Of two programs that share a
- * slot some lines are missing. */
-#define MENDED_SLOTS 4096
-
-static atomic_uchar mended[MENDED_SLOTS];
-
-/* FNV-1a. */
-static uint64_t
-mended_hash(const char *s)
-{
-	uint64_t h = UINT64_C(14695981039346656037);
-
-	for (; *s != '\0'; s++)
-		h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
-	return h;
-}
-
-static void
-log_mended(const char *program, const struct request *rq, unsigned bits)
-{
-	if (bits != 0)
-		bits &= ~(unsigned)atomic_fetch_or(
-		    &mended[mended_hash(program) % MENDED_SLOTS],
-		    (unsigned char)bits);
-	for (int i = 0; i < CGIHEAD_MENDINGS; i++)
-		if ((bits & 1U << i) != 0)
-			log_event(LOG_WARN, "head-mended", rq->log,
-			    LOG_S("program", program),
-			    LOG_S("what",
-				cgihead_mending_text((enum cgihead_mending)i)));
-}
-
 /* Cuts a body that is longer than its Content-Length: a client would read no
  * more of it. */
 static void
@@ -129,17 +95,6 @@ measure_body(struct attempt *at)
 		response->body_len = (size_t)length;
 		at->head.mended |= 1U << CGIHEAD_MENDED_BODY;
 	}
-}
-
-/* The name of the program for the log. */
-static const char *
-program_of(const struct attempt *at)
-{
-	const char *script = request_param(at->rq, "SCRIPT_FILENAME");
-
-	if (at->rule->handler.argv.n > 0)
-		return at->rule->handler.argv.item[0];
-	return script != NULL ? script : at->rq->path;
 }
 
 void
@@ -180,8 +135,6 @@ void
 attempt_judge(struct attempt *at)
 {
 	attempt_read(at);
-	if (at->facts.head == CGIHEAD_OK)
-		log_mended(program_of(at), at->rq, at->head.mended);
 	at->outcome = outcome_judge(&at->facts, at->rule);
 }
 
@@ -250,22 +203,46 @@ recorded_state(const struct attempt *at)
 				       : record_state_name(RECORD_IN_PROGRESS);
 }
 
+/* How the response was mended. */
+static void
+mended_text(unsigned bits, char *out, size_t size)
+{
+	size_t n = 0;
+
+	out[0] = '\0';
+	for (int i = 0; i < CGIHEAD_MENDINGS && n < size; i++)
+		if ((bits & 1U << i) != 0)
+			n += (size_t)snprintf(out + n, size - n, "%s%s",
+			    n > 0 ? ", " : "",
+			    cgihead_mending_text((enum cgihead_mending)i));
+}
+
 static void
 log_run(const struct attempt *at)
 {
 	const struct outcome_facts *facts = &at->facts;
+	char mended[512];
+	const struct log_value values[] = {
+		LOG_I("attempt", at->lease.attempt),
+		LOG_S("state", recorded_state(at)),
+		LOG_S("why", at->outcome.why),
+		LOG_S("head", cgihead_verdict_text(facts->head)),
+		LOG_I("handler_status", facts->status),
+		LOG_I("exit", facts->run.exit_status),
+		LOG_I("signal", facts->run.signal),
+		LOG_I("ms", facts->run.milliseconds),
+		LOG_S("mended", mended),
+	};
+	const bool is_mended =
+	    facts->head == CGIHEAD_OK && at->head.mended != 0;
 
+	if (is_mended)
+		mended_text(at->head.mended, mended, sizeof(mended));
 	/* A handler that stored its answer: respond.c logs that one's. */
 	if (at->rq->log != NULL && !at->answered)
 		at->rq->log->status = answer_status(at);
-	log_event(at->outcome.state == RECORD_UNKNOWN ? LOG_WARN : LOG_INFO,
-	    "run", at->rq->log, LOG_I("attempt", at->lease.attempt),
-	    LOG_S("state", recorded_state(at)), LOG_S("why", at->outcome.why),
-	    LOG_S("head", cgihead_verdict_text(facts->head)),
-	    LOG_I("handler_status", facts->status),
-	    LOG_I("exit", facts->run.exit_status),
-	    LOG_I("signal", facts->run.signal),
-	    LOG_I("ms", facts->run.milliseconds));
+	log_values(at->outcome.state == RECORD_UNKNOWN ? LOG_WARN : LOG_INFO,
+	    "run", at->rq->log, values, is_mended ? 9 : 8);
 }
 
 /*

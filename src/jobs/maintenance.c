@@ -241,48 +241,30 @@ maintenance_repeat(const char *scope, bool misuse)
 	lock_give(&lock_notes);
 }
 
-/* Takes away what was stored; the scopes that were not counted since go. */
-static void
-subtract_repeats(const struct store_repeat *stored, size_t n)
-{
-	struct store_repeat *to = counted;
-
-	for (size_t i = 0; i < n; i++) {
-		counted[i].duplicates -= stored[i].duplicates;
-		counted[i].misuse -= stored[i].misuse;
-	}
-	for (size_t i = 0; i < ncounted; i++) {
-		if (counted[i].duplicates > 0 || counted[i].misuse > 0)
-			*to++ = counted[i];
-		else
-			free(counted[i].scope);
-	}
-	ncounted = (size_t)(to - counted);
-}
-
-/* Adds what was counted to the store.  On failure the counts stay. */
+/* Adds what was counted to the store.  On failure it is counted again. */
 static enum rc
 add_repeats(struct store *store, struct maintenance_pass *pass)
 {
-	struct store_repeat *copy;
+	struct store_repeat taken[MAINTENANCE_SCOPES], *r;
 	enum rc rc;
 	size_t n;
 
 	(void)pass;
-	if ((copy = calloc(MAINTENANCE_SCOPES, sizeof(*copy))) == NULL)
-		return RC_NOMEM;
-	/* Only this function removes, so the texts stay. */
 	lock_take(&lock_notes);
 	n = ncounted;
-	memcpy(copy, counted, n * sizeof(*copy));
+	memcpy(taken, counted, n * sizeof(taken[0]));
+	ncounted = 0;
 	lock_give(&lock_notes);
-	rc = store_repeats(store, copy, n);
-	if (rc == RC_OK) {
+	rc = store_repeats(store, taken, n);
+	for (size_t i = 0; i < n; i++) {
 		lock_take(&lock_notes);
-		subtract_repeats(copy, n);
+		if (rc != RC_OK && (r = find_repeats(taken[i].scope)) != NULL) {
+			r->duplicates += taken[i].duplicates;
+			r->misuse += taken[i].misuse;
+		}
 		lock_give(&lock_notes);
+		free(taken[i].scope);
 	}
-	free(copy);
 	return rc;
 }
 

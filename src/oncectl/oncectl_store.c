@@ -167,30 +167,21 @@ print_scope(struct oncectl_table *table, const struct store_scope *sc)
 static int
 stats_by_scope(struct oncectl *ctl)
 {
-	struct store_scope *scopes;
+	static struct store_scope scopes[SCOPES];
 	struct oncectl_table table = { ctl->json ? NULL : stdout, columns,
 		NCOLUMNS, false };
-	char *last = NULL;
+	const char *last = NULL;
 	size_t n;
 	enum rc rc;
 
-	scopes = calloc(SCOPES, sizeof(*scopes));
-	if (scopes == NULL)
-		return oncectl_fail(ctl, RC_NOMEM);
 	do {
 		rc = store_scopes(ctl->store, last, scopes, SCOPES, &n);
-		free(last);
-		last = NULL;
 		for (size_t i = 0; i < n; i++)
 			print_scope(&table, &scopes[i]);
-		if (n > 0) {
-			last = scopes[n - 1].scope;
-			scopes[n - 1].scope = NULL;
-		}
+		if (n > 0)
+			last = oncectl_print_keep(strdup(scopes[n - 1].scope));
 		store_scopes_free(scopes, n);
 	} while (rc == RC_OK && n == SCOPES);
-	free(last);
-	free(scopes);
 	return rc == RC_OK ? ONCECTL_DONE : oncectl_fail(ctl, rc);
 }
 

@@ -28,60 +28,36 @@
 
 /* --- warnings ------------------------------------------------------------- */
 
-struct warning {
-	conf_line line;
-	char *text; /* "option: why" */
-};
+/* A warning begins with its line, in so many digits, for the order. */
+#define LINE_DIGITS 10
 
-/* The warnings, in the order of the file. */
 struct check {
 	const struct conf *conf;
-	struct warning *item;
+	char **warning;
 	size_t n;
 	char why[2048]; /* room for the next one */
 };
 
-static void
-write_warning(const struct check *c, conf_line line, const char *text)
-{
-	const char *file = c->conf->file;
-	char where[256], whole[3072];
-
-	if (file != NULL && line != 0)
-		(void)snprintf(where, sizeof(where), "%.200s:%u", file, line);
-	else
-		(void)snprintf(where, sizeof(where), "%.200s",
-		    file != NULL ? file : "oncewrap");
-	(void)snprintf(whole, sizeof(whole), "%s: warning: %s", where, text);
-	log_text(LOG_WARN, whole);
-}
-
-/* Adds what c->why says of an option, once: several routes may inherit that
- * line, and each of them warns.  line: 0 for one of the command line, or of
- * none. */
+/* Adds what c->why says of an option.  line: 0 for one of the command line, or
+ * of none. */
 static void
 warn(struct check *c, conf_line line, const char *option)
 {
-	struct warning *more, next = { line, NULL };
-	size_t at = c->n;
-	char text[2560];
+	const char *file = c->conf->file;
+	char **more = realloc(c->warning, (c->n + 1) * sizeof(*more));
+	char number[16] = "";
 
-	(void)snprintf(text, sizeof(text), "%.100s: %s", option, c->why);
-	for (; at > 0 && c->item[at - 1].line >= line; at--)
-		if (c->item[at - 1].line == line &&
-		    strcmp(c->item[at - 1].text, text) == 0)
-			return;
-	while (at < c->n && c->item[at].line == line)
-		at++;
-	more = realloc(c->item, (c->n + 1) * sizeof(*more));
-	if (more != NULL)
-		c->item = more;
-	if (more == NULL || (next.text = strdup(text)) == NULL) {
-		write_warning(c, line, text);
-		return;
+	if (file != NULL && line != 0)
+		(void)snprintf(number, sizeof(number), ":%u", line);
+	if (more == NULL ||
+	    asprintf(&more[c->n], "%0*u%.200s%s: warning: %.100s: %s",
+		LINE_DIGITS, line, file != NULL ? file : "oncewrap", number,
+		option, c->why) == -1) {
+		perror("oncewrap");
+		exit(EXIT_FAILURE);
 	}
-	memmove(&more[at + 1], &more[at], (c->n++ - at) * sizeof(*more));
-	more[at] = next;
+	c->warning = more;
+	c->n++;
 }
 
 static void __attribute__((format(printf, 4, 5))) warnf(struct check *c,
@@ -95,14 +71,25 @@ static void __attribute__((format(printf, 4, 5))) warnf(struct check *c,
 	warn(c, line, option);
 }
 
+static int
+compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Each once: several routes may inherit a line, and each of them warns. */
 static void
 write_warnings(struct check *c)
 {
+	if (c->n > 0)
+		qsort(c->warning, c->n, sizeof(c->warning[0]), compare);
 	for (size_t i = 0; i < c->n; i++) {
-		write_warning(c, c->item[i].line, c->item[i].text);
-		free(c->item[i].text);
+		if (i == 0 || strcmp(c->warning[i - 1], c->warning[i]) != 0)
+			log_text(LOG_WARN, c->warning[i] + LINE_DIGITS);
 	}
-	free(c->item);
+	while (c->n > 0)
+		free(c->warning[--c->n]);
+	free(c->warning);
 }
 
 /* --- [oncewrap] ----------------------------------------------------------- */

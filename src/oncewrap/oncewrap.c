@@ -67,26 +67,25 @@ struct daemon {
 static void
 reload(struct daemon *d)
 {
-	struct settings_reload change = {
-		.store = d->store, .serve = d->serve, .old = d->conf
-	};
+	struct conf *old = d->conf, *new;
 	struct conf_error err;
 
 	systemd_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_mono_us());
 	/* Before anything can fail: logrotate(8) has moved the file. */
-	settings_reopen_log(d->conf->log);
-	change.new = settings_load(&d->settings, &err);
-	if (change.new == NULL || !settings_reload(&change, &err)) {
+	settings_reopen_log(old->log);
+	new = settings_load(&d->settings, &err);
+	if (new == NULL ||
+	    !settings_reload(d->store, d->serve, old, new, &err)) {
 		/* The old configuration stays. */
 		log_event(
 		    LOG_ERROR, "reload-failed", NULL, LOG_S("error", err.text));
 		systemd_notify(
 		    "READY=1\nSTATUS=The last reload failed: %s", err.text);
-		conf_unref(change.new);
+		conf_unref(new);
 		return;
 	}
-	d->conf = change.new;
-	conf_unref(change.old);
+	d->conf = new;
+	conf_unref(old);
 	log_event(LOG_INFO, "reloaded", NULL,
 	    LOG_S("file", d->settings.file != NULL ? d->settings.file : ""));
 	systemd_notify("READY=1\nSTATUS=");
@@ -150,7 +149,8 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 	if (d->listener == -1) {
 		world_explain_not_started(err.text, world_socket, conf->socket);
 		/* No socket was given at all: that is wrong usage. */
-		return conf->socket == NULL ? settings_usage() : EXIT_FAILURE;
+		return conf->socket == NULL ? settings_usage(stderr)
+					    : EXIT_FAILURE;
 	}
 	d->own_listener =
 	    conf->socket != NULL && strncmp(conf->socket, "fd:", 3) != 0;

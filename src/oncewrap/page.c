@@ -75,10 +75,9 @@ page_begin(struct page *p, int status, const char *title)
 	page_html_style(html);
 	page_html_style_end(html);
 	page_html_head(html);
-	if (p->admin)
-		page_html_admin(html, p->user);
-	else if (p->user[0] != '\0')
-		page_html_reader(html, p->user);
+	if (p->user[0] != '\0')
+		page_html_user(
+		    html, p->user, p->admin ? "may change keys" : "may read");
 	page_html_main(html);
 }
 

@@ -280,10 +280,8 @@ write_rows(struct page *p, const struct store_found *found,
 	}
 	if (found->n > 0)
 		page_html_table_end(&p->html);
-	if (more > 0 && found->all)
-		page_html_more(&p->html, more);
-	else if (more > 0)
-		page_html_more_at_least(&p->html, more);
+	if (more > 0)
+		page_html_more(&p->html, found->all ? "" : "at least ", more);
 	if (found->back_to != 0) {
 		page_write_utc(found->back_to, date);
 		page_html_back_to(&p->html, date);

@@ -99,7 +99,6 @@ write_legend(struct html *html, const struct recent_hour *hour)
 {
 	int64_t sum;
 
-	page_html_legend(html);
 	for (int e = 0; e < RECENT_EVENTS; e++) {
 		sum = 0;
 		for (int i = 0; i < RECENT_MINUTES; i++)
@@ -107,7 +106,6 @@ write_legend(struct html *html, const struct recent_hour *hour)
 		page_html_legend_item(
 		    html, events[e].class, events[e].name, sum);
 	}
-	page_html_legend_end(html);
 }
 
 /* The newest minute first. */

@@ -18,7 +18,6 @@
 #include "date.h"
 #include "digest.h"
 #include "form.h"
-#include "utf8.h"
 #include "page_value.h"
 
 enum rc
@@ -174,7 +173,7 @@ page_write_count(int64_t n, bool more, char out[PAGE_COUNT_SIZE])
 void
 page_write_cut(const char *text, char *out, size_t size)
 {
-	size_t n = 0, next;
+	size_t n = size - 4;
 
 	if (text == NULL)
 		text = "";
@@ -182,13 +181,9 @@ page_write_cut(const char *text, char *out, size_t size)
 		memcpy(out, text, strlen(text) + 1);
 		return;
 	}
-	for (;;) {
-		next = utf8_length(text + n);
-		next = n + (next > 0 ? next : 1);
-		if (next > size - 4)
-			break;
-		n = next;
-	}
+	/* Bytes that are no UTF-8 may be cut anywhere. */
+	for (int i = 0; i < 3 && (text[n] & 0xc0) == 0x80; i++)
+		n--;
 	memcpy(out, text, n);
 	memcpy(out + n, "...", 4);
 }

@@ -30,7 +30,7 @@ struct serve {
 	pthread_t thread;
 	bool stopped;      /* no request begins any more */
 	atomic_bool ended; /* ... and none is under way */
-	sem_t told;        /* MUX_REFUSED, MUX_CLOSED */
+	sem_t done;        /* the order of the main thread */
 };
 
 enum order_kind { RELOAD, REFUSE, STOP, DRAIN, CLOSE, END };
@@ -39,7 +39,6 @@ struct order {
 	enum order_kind kind;
 	struct loop_message message;
 	struct serve *serve;
-	sem_t done;
 	int64_t until;
 	bool take_waiting;
 	struct conf *conf;
@@ -77,7 +76,7 @@ told(void *arg, enum mux_event event)
 	switch (event) {
 	case MUX_REFUSED:
 	case MUX_CLOSED:
-		sem_post(&s->told);
+		sem_post(&s->done);
 		break;
 	case MUX_STOPPED:
 		s->stopped = true;
@@ -109,8 +108,9 @@ order_comes(struct loop_message *m)
 {
 	struct order *o = OWNER(m, struct order, message);
 	struct serve *s = o->serve;
+	const enum order_kind kind = o->kind;
 
-	switch (o->kind) {
+	switch (kind) {
 	case RELOAD:
 		mux_reload(s->mux, o->conf, o->peers);
 		engine_reload(s->engine);
@@ -135,14 +135,9 @@ order_comes(struct loop_message *m)
 		workers_stop(processes_ended, s->loop);
 		break;
 	}
-	sem_post(&o->done);
-}
-
-static void
-wait_for(sem_t *sem)
-{
-	while (sem_wait(sem) == -1)
-		continue; /* EINTR */
+	/* Of the others the mux tells when they are carried out. */
+	if (kind != REFUSE && kind != CLOSE)
+		sem_post(&s->done);
 }
 
 static void
@@ -150,10 +145,9 @@ carry_out(struct serve *s, struct order o)
 {
 	o.serve = s;
 	o.message.come = order_comes;
-	sem_init(&o.done, 0, 0);
 	loop_send(s->loop, &o.message);
-	wait_for(&o.done);
-	sem_destroy(&o.done);
+	while (sem_wait(&s->done) == -1)
+		continue; /* EINTR */
 }
 
 void
@@ -169,7 +163,6 @@ void
 serve_refuse(struct serve *s, bool take_waiting)
 {
 	carry_out(s, (struct order){ REFUSE, .take_waiting = take_waiting });
-	wait_for(&s->told);
 }
 
 void
@@ -194,7 +187,6 @@ void
 serve_close(struct serve *s, int64_t until_mono)
 {
 	carry_out(s, (struct order){ CLOSE, .until = until_mono });
-	wait_for(&s->told);
 }
 
 /* --- the spawner ---------------------------------------------------------- */
@@ -260,7 +252,7 @@ serve_free(struct serve *s)
 	mux_free(s->mux);
 	engine_free(s->engine);
 	loop_close(s->loop);
-	sem_destroy(&s->told);
+	sem_destroy(&s->done);
 	free(s);
 }
 
@@ -286,7 +278,7 @@ serve_start(
 	*out = NULL;
 	if (s == NULL)
 		return RC_NOMEM;
-	sem_init(&s->told, 0, 0);
+	sem_init(&s->done, 0, 0);
 	rc = loop_open(&s->loop);
 	if (rc == RC_OK)
 		rc = engine_open(&s->engine, store, s->loop, conf->workers,

@@ -24,19 +24,13 @@
 /* Exit status, see oncewrap(8). */
 #define EXIT_USAGE 2
 
-static int
-usage(FILE *file)
+int
+settings_usage(FILE *file)
 {
 	fputs("usage: oncewrap [-htV] [-f config] [-s socket] [-d database]\n"
 	      "                [-w workers] [-- handler [arg ...]]\n",
 	    file);
 	return file == stdout ? EXIT_SUCCESS : EXIT_USAGE;
-}
-
-int
-settings_usage(void)
-{
-	return usage(stderr);
 }
 
 bool
@@ -63,7 +57,7 @@ settings_parse(int argc, char **argv, struct settings *opt, int *status)
 			opt->file = optarg;
 			break;
 		case 'h':
-			*status = usage(stdout);
+			*status = settings_usage(stdout);
 			return false;
 		case 's':
 			opt->socket = optarg;
@@ -75,7 +69,7 @@ settings_parse(int argc, char **argv, struct settings *opt, int *status)
 			opt->workers = optarg;
 			break;
 		default:
-			*status = settings_usage();
+			*status = settings_usage(stderr);
 			return false;
 		}
 	}
@@ -85,7 +79,7 @@ settings_parse(int argc, char **argv, struct settings *opt, int *status)
 		if (strcmp(argv[optind - 1], "--") != 0) {
 			fprintf(stderr, "oncewrap: %s: unexpected argument\n",
 			    argv[optind]);
-			*status = settings_usage();
+			*status = settings_usage(stderr);
 			return false;
 		}
 		opt->handler = argv + optind;
@@ -290,22 +284,23 @@ warn_of_start_options(const struct conf *old, const struct conf *new)
 
 /* The store, and the processes that stay. */
 static enum rc
-reload_store(const struct settings_reload *r, struct workers_pool **pools)
+reload_store(struct store *store, const struct conf *old, struct conf *new,
+    struct workers_pool **pools)
 {
 	enum rc rc;
 
-	if ((rc = outbox_topics(r->store, r->old, r->new)) != RC_OK)
+	if ((rc = outbox_topics(store, old, new)) != RC_OK)
 		return rc;
-	if (workers_prepare(r->new, pools))
+	if (workers_prepare(new, pools))
 		return RC_OK;
-	(void)outbox_topics(r->store, r->new, r->old);
+	(void)outbox_topics(store, new, old);
 	return RC_NOMEM;
 }
 
 bool
-settings_reload(const struct settings_reload *r, struct conf_error *err)
+settings_reload(struct store *store, struct serve *serve,
+    const struct conf *old, struct conf *new, struct conf_error *err)
 {
-	const struct conf *old = r->old, *new = r->new;
 	const bool log = strcmp(old->log, new->log) != 0;
 	struct workers_pool *pools = NULL;
 	struct peers peers;
@@ -321,7 +316,7 @@ settings_reload(const struct settings_reload *r, struct conf_error *err)
 	if (rc == RC_OK)
 		rc = spool_setup(new->spool_dir, new->spool_total);
 	if (rc == RC_OK)
-		rc = reload_store(r, &pools);
+		rc = reload_store(store, old, new, &pools);
 	if (rc != RC_OK) {
 		acceptor_free_peers(&peers);
 		(void)spool_setup(old->spool_dir, old->spool_total);
@@ -331,8 +326,8 @@ settings_reload(const struct settings_reload *r, struct conf_error *err)
 		return false;
 	}
 	if (conf_shares_database(new))
-		store_share_files(r->store);
+		store_share_files(store);
 	warn_of_start_options(old, new);
-	serve_reload(r->serve, r->new, &peers, pools);
+	serve_reload(serve, new, &peers, pools);
 	return true;
 }

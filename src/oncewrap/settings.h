@@ -6,6 +6,7 @@
 #define SETTINGS_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "conf.h"
 #include "serve.h"
@@ -24,8 +25,8 @@ bool settings_parse(int argc, char **argv, struct settings *opt, int *status);
  * "oncewrap:" and names the flag. */
 bool settings_check_flags(const struct settings *opt, struct conf_error *err);
 
-/* Prints the usage on stderr, and returns the exit status for wrong usage. */
-int settings_usage(void);
+/* Prints the usage, and returns the exit status: on stderr it was wrong. */
+int settings_usage(FILE *file);
 
 /* Reads the file, then the flags, then checks both together; NULL: see the
  * error. */
@@ -34,15 +35,10 @@ struct conf *settings_load(const struct settings *opt, struct conf_error *err);
 /* Logs what the daemon has started with. */
 void settings_log_started(const struct store *store, const struct conf *conf);
 
-struct settings_reload {
-	struct store *store;
-	struct serve *serve;
-	struct conf *old, *new;
-};
-
 /* Puts the new configuration in the place of the old one, in all parts.  False,
  * with a sentence in err: the old one stays, whole. */
-bool settings_reload(const struct settings_reload *r, struct conf_error *err);
+bool settings_reload(struct store *store, struct serve *serve,
+    const struct conf *old, struct conf *new, struct conf_error *err);
 
 /* Opens the log; a file is opened anew.  After an error, which is logged, the
  * log stays as it was. */
