@@ -41,8 +41,8 @@
  * again. */
 #define RECORD_PAUSE 1
 
-/* A program's slot.  Looks fill it in; the thread that has run the program gives
- * it back, and the next look that takes it frees the effect. */
+/* A program's slot.  Looks fill it in; the thread that has run the program
+ * gives it back, and the next look that takes it frees the effect. */
 struct slot {
 	struct effect effect; /* the item */
 	atomic_bool taken;

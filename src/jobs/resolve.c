@@ -166,8 +166,8 @@ release_some(struct store *s, struct store_chosen *keys, size_t n)
 /* Reads keys that were found, from *at on, as many as one transaction takes:
  * those that may be acted on. */
 static enum rc
-read_some(struct resolve_many *m, const struct store_found *found, size_t *at,
-    struct record *rows, size_t *n)
+resolve_read_some(struct resolve_many *m, const struct store_found *found,
+    size_t *at, struct record *rows, size_t *n)
 {
 	enum rc rc = RC_OK;
 
@@ -195,7 +195,7 @@ act_on_some(struct resolve_many *m, const struct store_found *found, size_t *at)
 	enum rc rc, each;
 	size_t n;
 
-	rc = read_some(m, found, at, rows, &n);
+	rc = resolve_read_some(m, found, at, rows, &n);
 	for (size_t i = 0; i < n; i++)
 		keys[i] = (struct store_chosen){ .id = rows[i].id,
 			.attempt = rows[i].attempt,

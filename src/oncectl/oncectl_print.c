@@ -172,7 +172,7 @@ oncectl_print_lines(
 /* --- tables ------------------------------------------------------------ */
 
 static const struct oncectl_column *
-column_at(const struct oncectl_table *t, unsigned position)
+table_column(const struct oncectl_table *t, unsigned position)
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (t->columns[i].position == position)
@@ -188,7 +188,7 @@ print_line(const struct oncectl_table *t, const void *row)
 	const char *text;
 	int pad = 0;
 
-	for (unsigned i = 1; (c = column_at(t, i)) != NULL; i++) {
+	for (unsigned i = 1; (c = table_column(t, i)) != NULL; i++) {
 		text = row != NULL ? cell_shown(c, row) : c->title;
 		fprintf(t->file, "%*s%s", pad, "", text);
 		pad = c->width - (int)mbstowcs(NULL, text, 0);

@@ -152,8 +152,8 @@ make_filter(const struct oncectl *ctl, struct store_filter *f)
 /* The most keys that are listed for the user to choose from. */
 #define CHOICES 20
 
-/* Reads the only row of a list; RC_INVALID: there are several, which were listed
- * for the user to choose from. */
+/* Reads the only row of a list; RC_INVALID: there are several, which were
+ * listed for the user to choose from. */
 static enum rc
 only_row(const struct oncectl *ctl, const struct store_filter *filter,
     struct record *row)

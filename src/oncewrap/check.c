@@ -72,7 +72,7 @@ static void __attribute__((format(printf, 4, 5))) warnf(struct check *c,
 }
 
 static int
-compare(const void *a, const void *b)
+compare_warnings(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -82,7 +82,8 @@ static void
 write_warnings(struct check *c)
 {
 	if (c->n > 0)
-		qsort(c->warning, c->n, sizeof(c->warning[0]), compare);
+		qsort(
+		    c->warning, c->n, sizeof(c->warning[0]), compare_warnings);
 	for (size_t i = 0; i < c->n; i++) {
 		if (i == 0 || strcmp(c->warning[i - 1], c->warning[i]) != 0)
 			log_text(LOG_WARN, c->warning[i] + LINE_DIGITS);

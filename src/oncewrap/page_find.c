@@ -211,36 +211,34 @@ page_search_read(struct page *p, struct page_search *s)
 
 /* --- tables ------------------------------------------------------------- */
 
-/* What stands in a row of either table, cut. */
-struct row {
-	char age[PAGE_AGE_SIZE], key[PAGE_CUT], path[PAGE_CUT], scope[PAGE_CUT];
-};
-
+/* Writes what ends a row of either table. */
 static void
-row_make(struct row *row, int64_t age, const char *key, const char *path,
-    const char *scope)
+end_row(struct page *p, const char *path, const char *scope, int64_t attempts,
+    const char *error)
 {
-	page_write_age(age, row->age);
-	page_write_cut(key, row->key, sizeof(row->key));
-	page_write_cut(path, row->path, sizeof(row->path));
-	page_write_cut(page_caller(scope), row->scope, sizeof(row->scope));
+	char path_cut[PAGE_CUT], scope_cut[PAGE_CUT];
+
+	page_write_cut(path, path_cut, sizeof(path_cut));
+	page_write_cut(page_caller(scope), scope_cut, sizeof(scope_cut));
+	page_html_row_end(&p->html, path_cut, scope_cut, attempts, error);
 }
 
 static enum rc
 write_key_row(struct page *p, int64_t id)
 {
+	char status[12] = "none", age[PAGE_AGE_SIZE], key[PAGE_CUT];
 	struct record r;
-	struct row row;
-	char status[12] = "none";
 	enum rc rc = store_browse_key(p->store, id, &r, NULL);
 
 	if (rc != RC_OK)
 		return rc;
-	row_make(&row, p->wall - r.updated_at, r.key, r.path, r.scope);
+	page_write_age(p->wall - r.updated_at, age);
+	page_write_cut(r.key, key, sizeof(key));
 	if (r.status != 0)
 		snprintf(status, sizeof(status), "%d", r.status);
-	page_html_key(&p->html, record_state_name(r.state), status, row.age,
-	    r.id, row.key, row.path, row.scope, r.attempt, r.last_error);
+	page_html_key(
+	    &p->html, record_state_name(r.state), status, age, r.id, key);
+	end_row(p, r.path, r.scope, r.attempt, r.last_error);
 	record_free(&r);
 	return RC_OK;
 }
@@ -248,17 +246,18 @@ write_key_row(struct page *p, int64_t id)
 static enum rc
 write_effect_row(struct page *p, int64_t id)
 {
+	char age[PAGE_AGE_SIZE], key[PAGE_CUT], topic[PAGE_CUT];
 	struct effect e;
-	struct row row;
-	char topic[PAGE_CUT];
 	enum rc rc = store_browse_effect(p->store, id, &e);
 
 	if (rc != RC_OK)
 		return rc;
-	row_make(&row, p->wall - e.updated_at, e.key, e.path, e.scope);
+	page_write_age(p->wall - e.updated_at, age);
+	page_write_cut(e.key, key, sizeof(key));
 	page_write_cut(e.topic, topic, sizeof(topic));
-	page_html_effect(&p->html, effect_state_name(e.state), row.age, e.id,
-	    topic, row.key, row.path, row.scope, e.attempts, e.last_error);
+	page_html_effect(
+	    &p->html, effect_state_name(e.state), key, age, e.id, topic);
+	end_row(p, e.path, e.scope, e.attempts, e.last_error);
 	effect_free(&e);
 	return RC_OK;
 }
@@ -296,7 +295,7 @@ page_keys(struct page *p, const char *caption, const struct page_search *s,
 	enum rc rc;
 
 	if (found->n > 0)
-		page_html_keys(&p->html, caption);
+		page_html_rows(&p->html, caption, "Answer", "Key");
 	else if (found->next[0] != '\0')
 		page_html_none_yet(&p->html, caption);
 	rc = write_rows(p, found, write_key_row);
@@ -316,9 +315,10 @@ page_effects(struct page *p, int64_t key_id, const char *after, bool *any)
 	if (rc != RC_OK)
 		return rc;
 	if (found.n > 0)
-		page_html_effects(&p->html,
+		page_html_rows(&p->html,
 		    key_id != 0 ? "Effects of this key"
-				: "Effects that could not be delivered");
+				: "Effects that could not be delivered",
+		    "Key", "Effect");
 	rc = write_rows(p, &found, write_effect_row);
 	if (found.next[0] != '\0')
 		page_html_next_effects(&p->html, key_id, found.next);

@@ -255,7 +255,7 @@ page_many_confirm(struct page *p)
 /* --- the act -------------------------------------------------------------- */
 
 static void
-many_tell(struct resolve_many *some, const struct record *key, enum rc rc)
+many_log(struct resolve_many *some, const struct record *key, enum rc rc)
 {
 	const struct many_request *m = some->arg;
 	const struct page_target t = { .act = m->many->act,
@@ -326,7 +326,7 @@ many_perform(struct many_request *m)
 	if (*to == 0 || *to > some->moment)
 		*to = some->moment;
 	some->until_mono = clock_mono() + ACT_TIME;
-	some->tell = many_tell;
+	some->tell = many_log;
 	some->arg = m;
 	rc = resolve_many(some);
 	if (rc != RC_OK)
