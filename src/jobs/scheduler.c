@@ -338,29 +338,26 @@ look_for_work(struct scheduler *s)
 
 /* --- beginning and end -------------------------------------------------- */
 
-static void
-set_kind(
-    struct scheduler *s, unsigned n, const struct work_kind *kind, void *self)
-{
-	s->queue[n].kind = kind;
-	s->queue[n].self = self;
-	s->queue[n].terms = kind->terms(s->conf);
-}
-
 static enum rc
 set_kinds(struct scheduler *s)
 {
-	struct queue *q;
+	static const struct work_kind *const kinds[KINDS] = {
+		[MAINTENANCE] = &maintenance_kind,
+		[RUNNER] = &runner_kind,
+		[RECONCILE] = &reconcile_kind,
+		[OUTBOX] = &outbox_kind,
+		[ATTENTION] = &attention_kind,
+	};
+	void *maintenance = maintenance_new(s->store, &s->stop);
+	void *outbox = outbox_new(s->store, &s->stop);
 
-	set_kind(s, MAINTENANCE, &maintenance_kind,
-	    maintenance_new(s->store, &s->stop));
-	set_kind(s, RUNNER, &runner_kind, s->store);
-	set_kind(s, RECONCILE, &reconcile_kind, s->store);
-	set_kind(s, OUTBOX, &outbox_kind, outbox_new(s->store, &s->stop));
-	set_kind(s, ATTENTION, &attention_kind, s->store);
-	for (q = s->queue; q < s->queue + KINDS && q->self != NULL;)
-		q++;
-	return q == s->queue + KINDS ? RC_OK : RC_NOMEM;
+	for (int i = 0; i < KINDS; i++)
+		s->queue[i] = (struct queue){ .kind = kinds[i],
+			.self = s->store,
+			.terms = kinds[i]->terms(s->conf) };
+	s->queue[MAINTENANCE].self = maintenance;
+	s->queue[OUTBOX].self = outbox;
+	return maintenance != NULL && outbox != NULL ? RC_OK : RC_NOMEM;
 }
 
 enum rc

@@ -137,18 +137,6 @@ oncectl_row_refuse(const struct record *r, const char *why)
 	    oncectl_row_name(r), record_state_name(r->state), why);
 }
 
-/* Makes the filter for the key that the command line describes. */
-static void
-make_filter(const struct oncectl *ctl, struct store_filter *f)
-{
-	memset(f, 0, sizeof(*f));
-	f->scope = ctl->scope;
-	f->path = ctl->path;
-	f->key = ctl->nargs == 1 ? ctl->arg[0] : NULL;
-	f->downstream = ctl->downstream;
-	f->instance = ctl->instance;
-}
-
 /* The most keys that are listed for the user to choose from. */
 #define CHOICES 20
 
@@ -240,7 +228,11 @@ int
 oncectl_row_find(struct oncectl *ctl, struct record *row)
 {
 	const unsigned bad = rows_bad_counted();
-	struct store_filter filter;
+	const struct store_filter filter = { .scope = ctl->scope,
+		.path = ctl->path,
+		.key = ctl->nargs == 1 ? ctl->arg[0] : NULL,
+		.downstream = ctl->downstream,
+		.instance = ctl->instance };
 	enum rc rc;
 
 	if (ctl->nargs + (ctl->downstream != NULL) + (ctl->instance != NULL) !=
@@ -253,7 +245,6 @@ oncectl_row_find(struct oncectl *ctl, struct record *row)
 		    "%s: --state, --older and --peer choose many keys, not "
 		    "one that is named",
 		    ctl->command);
-	make_filter(ctl, &filter);
 	rc = only_row(ctl, &filter, row);
 	if (rc == RC_OK)
 		return -1;

@@ -55,13 +55,12 @@ oncectl_store_options(const struct oncectl *ctl, struct store_options *so)
 {
 	const struct conf *conf = ctl->conf;
 
-	memset(so, 0, sizeof(*so));
-	so->database = ctl->database;
-	so->mode = 0600;
-	so->durability = conf->durability;
-	so->busy_timeout = conf->busy_timeout;
-	so->owner_timeout = conf->owner_timeout;
-	so->max_wal = conf->max_wal;
+	*so = (struct store_options){ .database = ctl->database,
+		.mode = 0600,
+		.durability = conf->durability,
+		.busy_timeout = conf->busy_timeout,
+		.owner_timeout = conf->owner_timeout,
+		.max_wal = conf->max_wal };
 }
 
 bool

@@ -108,20 +108,18 @@ put_topics(struct daemon *d)
 static bool
 oncewrap_open_store(struct daemon *d, const struct conf *conf)
 {
-	struct store_options so;
-	char err[512];
+	const struct store_options so = { .database = conf->database,
+		.mode = conf_shares_database(conf) ? 0660 : 0600,
+		.durability = conf->durability,
+		.busy_timeout = conf->busy_timeout,
+		.owner_timeout = conf->owner_timeout,
+		.max_wal = conf->max_wal,
+		.workers = conf->workers,
+		.create = true };
 	struct maintenance_pass pass = { .until = INT64_MAX };
+	char err[512];
 	enum rc rc;
 
-	memset(&so, 0, sizeof(so));
-	so.database = conf->database;
-	so.mode = conf_shares_database(conf) ? 0660 : 0600;
-	so.durability = conf->durability;
-	so.busy_timeout = conf->busy_timeout;
-	so.owner_timeout = conf->owner_timeout;
-	so.max_wal = conf->max_wal;
-	so.workers = conf->workers;
-	so.create = true;
 	if (store_open(&d->store, &so, err, sizeof(err)) != RC_OK) {
 		if (conf_text_is_postgresql(conf->database))
 			world_not_started(err);
@@ -182,10 +180,19 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 
 static int64_t stop_end_mono;
 
+/* Waits for one of the signals, at most that time (ms); -1: none came. */
+static int
+wait_signal(const sigset_t *signals, int64_t ms)
+{
+	const struct timespec ts = { .tv_sec = (time_t)(ms / 1000),
+		.tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	return sigtimedwait(signals, NULL, &ts);
+}
+
 static void *
 stop_main(void *unused)
 {
-	struct timespec ts;
 	sigset_t signals;
 	int64_t left;
 
@@ -193,12 +200,9 @@ stop_main(void *unused)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
-	while ((left = stop_end_mono - clock_mono()) > 0) {
-		ts.tv_sec = (time_t)(left / 1000);
-		ts.tv_nsec = (long)(left % 1000) * 1000000;
-		if (sigtimedwait(&signals, NULL, &ts) != -1)
+	while ((left = stop_end_mono - clock_mono()) > 0)
+		if (wait_signal(&signals, left) != -1)
 			_exit(EXIT_SUCCESS);
-	}
 	log_event(LOG_WARN, "stop-forced", NULL,
 	    LOG_S("note",
 		"drain_timeout is over: what is not recorded by now counts as "
@@ -231,7 +235,6 @@ stop_until(int64_t drained_mono)
 static void
 drain(struct daemon *d, int64_t until_mono)
 {
-	struct timespec ts;
 	int64_t left;
 	bool ending = false;
 	sigset_t ended;
@@ -250,11 +253,7 @@ drain(struct daemon *d, int64_t until_mono)
 			run_drain();
 			ending = true;
 		}
-		if (ending)
-			left = 1000;
-		ts.tv_sec = (time_t)(left / 1000);
-		ts.tv_nsec = (long)(left % 1000) * 1000000;
-		(void)sigtimedwait(&ended, NULL, &ts);
+		(void)wait_signal(&ended, ending ? 1000 : left);
 	}
 	FAULT(STOP_DRAINED);
 }
@@ -356,13 +355,12 @@ raise_descriptors(void)
 static void
 oncewrap_serve(struct daemon *d, const sigset_t *signals)
 {
-	const struct timespec second = { .tv_sec = 1 };
 	int sig = 0;
 
 	while (sig != SIGTERM && sig != SIGINT) {
 		/* The database may have been locked at the start. */
 		sig = d->topics ? sigwaitinfo(signals, NULL)
-				: sigtimedwait(signals, NULL, &second);
+				: wait_signal(signals, 1000);
 		if (sig == -1 && !d->topics)
 			put_topics(d);
 		else if (sig == SIGHUP)
