@@ -310,29 +310,16 @@ is_known(const char *const *list, const char *name)
 /* Names that are well-formed and may match nothing: a guard that a slip of the
  * pen has switched off, or callers that share their keys. */
 static void
-check_names(struct check *c, const struct conf_route *route)
+check_names(struct check *c, conf_line line, const char *option,
+    const struct conf_list *list, const char *why)
 {
-	const struct conf_list *list = &route->methods;
+	const bool is_scope = strcmp(option, "scope") == 0;
 
 	for (size_t i = 0; i < list->n; i++)
-		if (!is_known(methods, list->item[i]))
-			warnf(c, conf_line_of_route(c->conf, route, "methods"),
-			    "methods",
-			    "\"%.200s\" is no registered method, and guards "
-			    "nothing if no client sends it: write one such as "
-			    "POST, PUT, PATCH or DELETE, or unsafe",
-			    list->item[i]);
-	list = &route->scope;
-	for (size_t i = 0; i < list->n; i++)
-		if (strncmp(list->item[i], "cookie:", 7) != 0 &&
-		    !is_known(variables, list->item[i]))
-			warnf(c, conf_line_of_route(c->conf, route, "scope"),
-			    "scope",
-			    "\"%.200s\" is no variable that a web server sends "
-			    "by itself, and tells no callers apart unless "
-			    "yours sets it: a field such as X-User is "
-			    "HTTP_X_USER",
-			    list->item[i]);
+		if ((!is_scope || strncmp(list->item[i], "cookie:", 7) != 0) &&
+		    !is_known(is_scope ? variables : methods, list->item[i]))
+			warnf(c, line, option, "\"%.200s\" is no %s",
+			    list->item[i], why);
 }
 
 /* A route that no request reaches. */
@@ -418,7 +405,15 @@ check_route(struct check *c, const struct conf_route *route)
 		(void)check_star(c, route->line, "route", route->path);
 		check_hidden(c, route);
 	}
-	check_names(c, route);
+	check_names(c, conf_line_of_route(conf, route, "methods"), "methods",
+	    &route->methods,
+	    "registered method, and guards nothing if no client sends it: "
+	    "write one such as POST, PUT, PATCH or DELETE, or unsafe");
+	check_names(c, conf_line_of_route(conf, route, "scope"), "scope",
+	    &route->scope,
+	    "variable that a web server sends by itself, and tells no callers "
+	    "apart unless yours sets it: a field such as X-User is "
+	    "HTTP_X_USER");
 	/* A key from a form, where nothing tells callers apart. */
 	if (conf_has_preset(route, CONF_PRESET_FORM) && route->scope.n == 0)
 		warnf(c, conf_line_of_route(conf, route, "scope"), "scope",

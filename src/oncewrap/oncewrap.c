@@ -389,17 +389,12 @@ block_signals(sigset_t *taken)
 
 /* Returns the exit status. */
 static int
-run_daemon(struct daemon *d, const sigset_t *signals)
+run_daemon(struct daemon *d, struct conf *conf, const sigset_t *signals)
 {
-	struct conf *conf;
 	struct conf_error err;
 	int status, error;
 
 	log_echo(true);
-	if ((conf = settings_load(&d->settings, &err)) == NULL) {
-		world_not_started(err.text);
-		return EXIT_FAILURE;
-	}
 	if ((error = log_open(conf->log)) != 0) {
 		snprintf(err.text, sizeof(err.text), "log %.300s: %s",
 		    conf->log, strerror(error));
@@ -425,20 +420,13 @@ run_daemon(struct daemon *d, const sigset_t *signals)
 
 /* -t */
 static int
-oncewrap_check(const struct settings *settings)
+oncewrap_check(struct conf *conf)
 {
-	struct conf_error err;
-	struct conf *conf = settings_load(settings, &err);
-
-	if (conf == NULL)
-		log_text(LOG_ERROR, err.text);
-	else {
-		check_warn(conf);
-		printf("ok: %zu %s\n", conf->nroutes,
-		    PLURAL(conf->nroutes, "route", "routes"));
-	}
+	check_warn(conf);
+	printf("ok: %zu %s\n", conf->nroutes,
+	    PLURAL(conf->nroutes, "route", "routes"));
 	conf_unref(conf);
-	return conf == NULL ? EXIT_FAILURE : EXIT_SUCCESS;
+	return EXIT_SUCCESS;
 }
 
 int
@@ -446,6 +434,7 @@ main(int argc, char **argv)
 {
 	struct daemon d = { .listener = -1 };
 	struct conf_error err;
+	struct conf *conf;
 	sigset_t signals;
 	int status;
 
@@ -465,15 +454,15 @@ main(int argc, char **argv)
 		world_not_started("no descriptors or threads");
 		return EXIT_FAILURE;
 	}
-	if (!settings_check_flags(&d.settings, &err)) {
+	if (!d.settings.test)
+		block_signals(&signals);
+	if ((conf = settings_load(&d.settings, &err)) == NULL) {
 		log_text(LOG_ERROR, err.text);
 		status = EXIT_FAILURE;
 	} else if (d.settings.test)
-		status = oncewrap_check(&d.settings);
-	else {
-		block_signals(&signals);
-		status = run_daemon(&d, &signals);
-	}
+		status = oncewrap_check(conf);
+	else
+		status = run_daemon(&d, conf, &signals);
 	log_stop();
 	return status;
 }

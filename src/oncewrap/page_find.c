@@ -104,27 +104,23 @@ page_search_free(struct page_search *s)
 
 /*
  * Reads a time of UTC, if there is one: 2026-11-20T10:00, as browsers write it,
- * or with seconds, or a space for the T; or a day, to which minute is added.
- * Afterwards the text is as browsers read it.  *length (ms) is that of the
- * minute or second.
+ * or with seconds, or a space for the T; or a day.  fill is the rest of a day
+ * that completes it.  Afterwards the text is as browsers read it.
  */
 static bool
-find_read_time(
-    char text[PAGE_FIELD], const char *minute, int64_t *wall, int64_t *length)
+find_read_time(char text[PAGE_FIELD], const char *fill, int64_t *wall)
 {
-	char whole[] = "0000-00-00T00:00:00Z";
-	size_t len = strlen(text);
+	char whole[PAGE_FIELD + 16];
+	const size_t len = strlen(text);
 
 	if (len == 0)
 		return true;
-	if (len == 10)
-		len +=
-		    (size_t)snprintf(text + 10, PAGE_FIELD - 10, "%s", minute);
-	if (len != 16 && len != 19)
+	if (len != 10 && len != 16 && len != 19)
 		return false;
+	if (len == 10)
+		snprintf(text + len, PAGE_FIELD - len, "%.6s", fill);
 	text[10] = 'T';
-	memcpy(whole, text, len);
-	*length = len == 16 ? 60000 : 1000;
+	snprintf(whole, sizeof(whole), "%s%s", text, fill + strlen(text) - 10);
 	return date_rfc3339(whole, wall);
 }
 
@@ -139,18 +135,17 @@ static enum rc
 read_times(struct page_search *s)
 {
 	struct store_filter *f = &s->filter;
-	int64_t length = 0;
 
-	if (!find_read_time(s->from, "T00:00", &f->from, &length))
+	if (!find_read_time(s->from, "T00:00:00Z", &f->from))
 		return read_refused(s,
 		    "Made from: that is no time. Write it as 2026-11-20 "
 		    "10:00, in UTC.");
-	length = 0;
-	if (!find_read_time(s->to, "T23:59", &f->to, &length))
+	if (!find_read_time(s->to, "T23:59:59.999Z", &f->to))
 		return read_refused(s,
 		    "Made until: that is no time. Write it as 2026-11-20 "
 		    "10:00, in UTC.");
-	f->to += length;
+	if (f->to != 0)
+		f->to++;
 	return f->to == 0 || f->to > f->from
 	    ? RC_OK
 	    : read_refused(

@@ -206,16 +206,6 @@ set_flags(struct conf *conf, const struct settings *opt, struct conf_error *err)
 	return false;
 }
 
-bool
-settings_check_flags(const struct settings *opt, struct conf_error *err)
-{
-	struct conf *conf = conf_default(err);
-	bool good = conf != NULL && set_flags(conf, opt, err);
-
-	conf_unref(conf);
-	return good;
-}
-
 struct conf *
 settings_load(const struct settings *opt, struct conf_error *err)
 {

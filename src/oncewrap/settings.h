@@ -21,10 +21,6 @@ struct settings {
 /* Parses the command line; false: exit with *status. */
 bool settings_parse(int argc, char **argv, struct settings *opt, int *status);
 
-/* Checks the values of the flags.  False: see the error, which begins with
- * "oncewrap:" and names the flag. */
-bool settings_check_flags(const struct settings *opt, struct conf_error *err);
-
 /* Prints the usage, and returns the exit status: on stderr it was wrong. */
 int settings_usage(FILE *file);
 
