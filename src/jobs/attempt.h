@@ -3,8 +3,8 @@
  *
  *	attempt_run -> attempt_judge -> attempt_complete
  *
- * Each stage adds its part to struct attempt.  The response exists only after
- * the last stage, when the outcome is durable.  The first and the last one wait
+ * Each of them adds its part to struct attempt.  The response exists only after
+ * the last one, when the outcome is durable.  The first and the last one wait
  * for the program and for the store.  A loop does instead what they consist of:
  *
  *	attempt_begin, attempt_start; once the run is reached, attempt_name and
@@ -125,7 +125,7 @@ bool attempt_start(struct attempt *at, const struct conf_program *program);
 bool attempt_name(struct attempt *at);
 bool attempt_has_files(const struct attempt *at);
 
-/* Stores a piece of the run's output; it may wait if the output is in a
+/* Stores some of the run's output; it may wait if the output is in a
  * file.  Then, in the thread of the run: ends a run whose output could not be
  * stored. */
 void attempt_output(struct attempt *at, const void *bytes, size_t n);

@@ -90,43 +90,33 @@ outbox_free(struct outbox *box)
 /* --- topics ------------------------------------------------------------- */
 
 /* The names of the effects in conf, without those that are in but; but may be
- * NULL.  The caller frees the list, not the names. */
-static char **
-names_of(const struct conf *conf, const struct conf *but, size_t *n)
+ * NULL.  How many. */
+static size_t
+names_of(const struct conf *conf, const struct conf *but,
+    char *names[LIMIT_CONF_EFFECTS])
 {
-	char **names = calloc(conf->neffects + 1, sizeof(names[0]));
-	size_t i;
+	size_t n = 0;
 
-	*n = 0;
-	for (i = 0; names != NULL && i < conf->neffects; i++) {
-		if (but != NULL &&
-		    conf_effect_find(but, conf->effects[i].name) != NULL)
-			continue;
-		names[(*n)++] = (char *)(uintptr_t)conf->effects[i].name;
-	}
-	return names;
+	for (size_t i = 0; i < conf->neffects; i++)
+		if (but == NULL ||
+		    conf_effect_find(but, conf->effects[i].name) == NULL)
+			names[n++] = (char *)(uintptr_t)conf->effects[i].name;
+	return n;
 }
 
 enum rc
 outbox_topics(
     struct store *store, const struct conf *old, const struct conf *new)
 {
-	char **add, **drop = NULL;
-	size_t nadd, ndrop = 0;
-	enum rc rc = RC_OK;
+	char *add[LIMIT_CONF_EFFECTS], *drop[LIMIT_CONF_EFFECTS];
+	const size_t nadd = names_of(new, NULL, add);
+	size_t ndrop;
 
-	add = names_of(new, NULL, &nadd);
-	if (old != NULL)
-		drop = names_of(old, new, &ndrop);
-	if (add == NULL || (old != NULL && drop == NULL))
-		rc = RC_NOMEM;
-	else if (old == NULL)
-		rc = store_topics_first(store, add, nadd);
-	else if (nadd + ndrop > 0)
-		rc = store_topics(store, add, nadd, drop, ndrop);
-	free(add);
-	free(drop);
-	return rc;
+	if (old == NULL)
+		return store_topics_first(store, add, nadd);
+	ndrop = names_of(old, new, drop);
+	return nadd + ndrop > 0 ? store_topics(store, add, nadd, drop, ndrop)
+				: RC_OK;
 }
 
 /* --- taking ------------------------------------------------------------- */

@@ -61,6 +61,7 @@ struct scheduler {
 	struct helpers *helpers;
 	struct conf *conf;
 	struct queue queue[KINDS];
+	bool shares; /* other processes may make work for this one */
 	atomic_bool stop;
 	unsigned first;        /* the kind to begin with */
 	struct queue *looking; /* a look is under way; NULL: none */
@@ -214,19 +215,6 @@ begin_look(struct scheduler *s, struct queue *q)
 
 /* --- waiting ------------------------------------------------------------ */
 
-/* Whether other processes may make work for this one. */
-static bool
-shares_work(const struct scheduler *s)
-{
-	const struct queue *q;
-
-	for (q = s->queue; q < s->queue + KINDS; q++) {
-		if (q->kind != &maintenance_kind && q->terms.expected)
-			return true;
-	}
-	return false;
-}
-
 static void
 read_watch(struct scheduler *s)
 {
@@ -248,7 +236,7 @@ wait_for_news(struct scheduler *s, int64_t until)
 {
 	const int64_t now = clock_mono();
 
-	if (shares_work(s)) {
+	if (s->shares) {
 		if (!s->watched) {
 			s->watched = true;
 			s->watch = store_watch(s->store);
@@ -269,7 +257,7 @@ time_has_come(struct loop_timer *t)
 	struct scheduler *s = OWNER(t, struct scheduler, timer);
 
 	read_watch(s);
-	if (shares_work(s))
+	if (s->shares)
 		note_news(s);
 	look_for_work(s);
 }
@@ -338,6 +326,20 @@ look_for_work(struct scheduler *s)
 
 /* --- beginning and end -------------------------------------------------- */
 
+/* Takes the terms of the kinds by the configuration. */
+static void
+take_terms(struct scheduler *s)
+{
+	struct queue *q;
+
+	s->shares = false;
+	for (q = s->queue; q < s->queue + KINDS; q++) {
+		q->terms = q->kind->terms(s->conf);
+		s->shares = s->shares ||
+		    (q->kind != &maintenance_kind && q->terms.expected);
+	}
+}
+
 static enum rc
 set_kinds(struct scheduler *s)
 {
@@ -352,9 +354,9 @@ set_kinds(struct scheduler *s)
 	void *outbox = outbox_new(s->store, &s->stop);
 
 	for (int i = 0; i < KINDS; i++)
-		s->queue[i] = (struct queue){ .kind = kinds[i],
-			.self = s->store,
-			.terms = kinds[i]->terms(s->conf) };
+		s->queue[i] =
+		    (struct queue){ .kind = kinds[i], .self = s->store };
+	take_terms(s);
 	s->queue[MAINTENANCE].self = maintenance;
 	s->queue[OUTBOX].self = outbox;
 	return maintenance != NULL && outbox != NULL ? RC_OK : RC_NOMEM;
@@ -400,13 +402,11 @@ void
 scheduler_reload(struct scheduler *s, struct conf *conf)
 {
 	struct conf *old = s->conf;
-	struct queue *q;
 
 	s->conf = conf_ref(conf);
 	conf_retire(old);
 	conf_unref(old);
-	for (q = s->queue; q < s->queue + KINDS; q++)
-		q->terms = q->kind->terms(conf);
+	take_terms(s);
 	attention_configure(conf, NULL);
 	note_news(s);
 	look_for_work(s);

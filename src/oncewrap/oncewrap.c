@@ -121,11 +121,9 @@ oncewrap_open_store(struct daemon *d, const struct conf *conf)
 	enum rc rc;
 
 	if (store_open(&d->store, &so, err, sizeof(err)) != RC_OK) {
-		if (conf_text_is_postgresql(conf->database))
-			world_not_started(err);
-		else
-			world_explain_not_started(
-			    err, world_database, conf->database);
+		world_not_started(err, world_database,
+		    conf_text_is_postgresql(conf->database) ? NULL
+							    : conf->database);
 		return false;
 	}
 	if (conf_shares_database(conf))
@@ -145,7 +143,7 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 
 	d->listener = listen_open(conf, &d->socket_path, &err);
 	if (d->listener == -1) {
-		world_explain_not_started(err.text, world_socket, conf->socket);
+		world_not_started(err.text, world_socket, conf->socket);
 		/* No socket was given at all: that is wrong usage. */
 		return conf->socket == NULL ? settings_usage(stderr)
 					    : EXIT_FAILURE;
@@ -158,7 +156,7 @@ oncewrap_start(struct daemon *d, struct conf *conf)
 	if (!oncewrap_open_store(d, conf))
 		return EXIT_FAILURE;
 	if (serve_start(&d->serve, conf, d->listener, d->store) != RC_OK) {
-		world_not_started("no memory or threads");
+		world_not_started("no memory or threads", NULL, NULL);
 		return EXIT_FAILURE;
 	}
 	settings_log_started(d->store, conf);
@@ -398,14 +396,14 @@ run_daemon(struct daemon *d, struct conf *conf, const sigset_t *signals)
 	if ((error = log_open(conf->log)) != 0) {
 		snprintf(err.text, sizeof(err.text), "log %.300s: %s",
 		    conf->log, strerror(error));
-		world_explain_not_started(err.text, world_log, conf->log);
+		world_not_started(err.text, world_log, conf->log);
 		conf_unref(conf);
 		return EXIT_FAILURE;
 	}
 	d->conf = conf;
 	attention_configure(conf, NULL);
 	if (spool_setup(conf->spool_dir, conf->spool_total) != RC_OK) {
-		world_not_started("no memory");
+		world_not_started("no memory", NULL, NULL);
 		return EXIT_FAILURE;
 	}
 	raise_descriptors();
@@ -451,7 +449,7 @@ main(int argc, char **argv)
 #endif
 
 	if (run_init() != RC_OK || log_start() != 0) {
-		world_not_started("no descriptors or threads");
+		world_not_started("no descriptors or threads", NULL, NULL);
 		return EXIT_FAILURE;
 	}
 	if (!d.settings.test)

@@ -301,19 +301,14 @@ world_log(const char *log, char *why, size_t size)
 }
 
 void
-world_not_started(const char *error)
-{
-	log_event(LOG_ERROR, "not-started", NULL, LOG_S("error", error));
-}
-
-void
-world_explain_not_started(const char *error,
+world_not_started(const char *error,
     bool (*check)(const char *, char *, size_t), const char *name)
 {
 	char cure[2048];
 
 	if (name == NULL || check(name, cure, sizeof(cure)))
-		world_not_started(error);
+		log_event(
+		    LOG_ERROR, "not-started", NULL, LOG_S("error", error));
 	else
 		log_event(LOG_ERROR, "not-started", NULL, LOG_S("error", error),
 		    LOG_S("cure", cure));

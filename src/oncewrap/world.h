@@ -31,12 +31,9 @@ bool world_folder(const char *path, char *why, size_t size);
 /* The same for the folder with the pages of problems. */
 bool world_pages(const char *path, char *why, size_t size);
 
-/* Logs why there is no daemon. */
-void world_not_started(const char *error);
-
-/* The same where files, folders and owners may be the cause: check, a function
- * of this header, finds the cure.  name may be NULL. */
-void world_explain_not_started(const char *error,
+/* Logs why there is no daemon.  Where files, folders and owners may be the
+ * cause, check, a function of this header, finds the cure; name may be NULL. */
+void world_not_started(const char *error,
     bool (*check)(const char *, char *, size_t), const char *name);
 
 #endif
