@@ -241,7 +241,8 @@ health(struct page *p)
 static const struct resource {
 	const char *name;
 	void (*get)(struct page *);
-	void (*post)(struct page *); /* NULL: not allowed */
+	/* an act, which GET asks for; NULL: it has none */
+	void (*post)(struct page *);
 } resources[] = {
 	{ "/metrics", metrics, NULL },
 	{ "/health", health, NULL },
@@ -255,6 +256,28 @@ static const struct resource {
 	{ "/many", page_many_confirm, page_many_do },
 };
 
+/* Whether this user may change anything, and whether a form arrived whole; else
+ * the page that says so was made. */
+static bool
+may_act(struct page *p)
+{
+	if (!p->admin)
+		page_refuse(
+		    p, "Only the users in admin_users may change anything.");
+	return p->admin;
+}
+
+static bool
+has_form(struct page *p)
+{
+	if (p->rq->body_state == BODY_TOO_LARGE)
+		page_sentence(p, 413, "Too large", "The answer is too large.");
+	else if (p->rq->body_state != BODY_WHOLE)
+		page_sentence(
+		    p, 400, "Incomplete", "The form did not arrive whole.");
+	return p->rq->body_state == BODY_WHOLE;
+}
+
 static void
 dispatch_page(struct page *p, bool head)
 {
@@ -267,11 +290,13 @@ dispatch_page(struct page *p, bool head)
 			resource = &resources[i];
 	if (resource == NULL)
 		page_not_found(p, "There is no such page.");
-	else if (head || strcmp(method, "GET") == 0)
-		resource->get(p);
-	else if (resource->post != NULL && strcmp(method, "POST") == 0)
-		resource->post(p);
-	else
+	else if (head || strcmp(method, "GET") == 0) {
+		if (resource->post == NULL || may_act(p))
+			resource->get(p);
+	} else if (resource->post != NULL && strcmp(method, "POST") == 0) {
+		if (may_act(p) && has_form(p))
+			resource->post(p);
+	} else
 		not_allowed(p,
 		    resource->post != NULL ? "GET, HEAD, POST" : "GET, HEAD");
 	if (p->html.out != NULL) /* a page */

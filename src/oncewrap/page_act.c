@@ -230,8 +230,6 @@ page_confirm(struct page *p)
 {
 	struct page_target t;
 
-	if (!page_may_act(p))
-		return;
 	if (!read_act(p, &t)) {
 		page_not_found(p, "There is no such act.");
 		return;
@@ -273,26 +271,6 @@ page_refuse(struct page *p, const char *why)
 	page_sentence(p, 403, "Refused", why);
 	log_event(LOG_WARN, "operator-refused", p->rq->log,
 	    LOG_S("user", p->user), LOG_S("why", why));
-}
-
-bool
-page_may_act(struct page *p)
-{
-	if (!p->admin)
-		page_refuse(
-		    p, "Only the users in admin_users may change anything.");
-	return p->admin;
-}
-
-bool
-page_has_form(struct page *p)
-{
-	if (p->rq->body_state == BODY_TOO_LARGE)
-		page_sentence(p, 413, "Too large", "The answer is too large.");
-	else if (p->rq->body_state != BODY_WHOLE)
-		page_sentence(
-		    p, 400, "Incomplete", "The form did not arrive whole.");
-	return p->rq->body_state == BODY_WHOLE;
 }
 
 /* --- the answer that an operator gives ------------------------------------ */
@@ -413,8 +391,6 @@ page_do(struct page *p)
 	char token[PAGE_TOKEN_SIZE];
 	enum rc rc;
 
-	if (!page_may_act(p) || !page_has_form(p))
-		return;
 	if (!read_act(p, &t) || t.id == 0 ||
 	    page_form_text(p->rq, "token", token, sizeof(token)) != RC_OK) {
 		page_refuse(

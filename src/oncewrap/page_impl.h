@@ -136,11 +136,6 @@ void page_acts(
 /* Says what the act does. */
 void page_act_box(struct page *p, enum page_act act);
 
-/* Whether this user may change anything, and whether a form arrived whole; else
- * the page that says so was made. */
-bool page_may_act(struct page *p);
-bool page_has_form(struct page *p);
-
 /* The page that refuses an act, and its line in the log. */
 void page_refuse(struct page *p, const char *why);
 

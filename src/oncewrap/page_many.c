@@ -234,8 +234,6 @@ page_many_confirm(struct page *p)
 	char title[NAME_SIZE];
 	enum rc rc;
 
-	if (!page_may_act(p))
-		return;
 	if (begin_many(p, &m)) {
 		m.some.moment = store_wall(p->store, store_now(p->store));
 		m.bound.changed = m.some.moment;
@@ -344,8 +342,6 @@ page_many_do(struct page *p)
 {
 	struct many_request m;
 
-	if (!page_may_act(p) || !page_has_form(p))
-		return;
 	if (!begin_many(p, &m)) {
 		end_many(&m);
 		return;
