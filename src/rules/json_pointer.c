@@ -36,8 +36,9 @@ struct writer {
 	struct pointer *ignore; /* sorted */
 	char *tokens;           /* those of all pointers */
 	char *out;
-	const char *p;   /* the rest of the text */
-	uint32_t member; /* the next member in it */
+	const char *p;       /* the rest of the text */
+	uint32_t member;     /* the next member in it */
+	const char *ignored; /* the last value that was left out */
 };
 
 /* --- pointers ------------------------------------------------------------- */
@@ -153,6 +154,8 @@ write_unless_ignored(struct writer *w, struct span span, char *before)
 	const bool ignored =
 	    span.lo < span.hi && w->ignore[span.lo].len == span.off;
 
+	if (ignored)
+		w->ignored = w->p;
 	write_value(w, ignored ? none : span);
 	if (ignored)
 		w->out = before;
@@ -200,6 +203,7 @@ write_object(struct writer *w, struct span span)
 static void
 write_array(struct writer *w, struct span span)
 {
+	struct span element = span;
 	char index[32], *before;
 	const char *start;
 
@@ -210,9 +214,11 @@ write_array(struct writer *w, struct span span)
 			w->p++;
 		before = w->out;
 		write_bytes(w, ",", before != start);
-		snprintf(index, sizeof(index), "\"%zu\"", i);
-		write_unless_ignored(w,
-		    span.lo < span.hi ? descend(w, span, index) : span, before);
+		if (span.lo < span.hi) {
+			snprintf(index, sizeof(index), "\"%zu\"", i);
+			element = descend(w, span, index);
+		}
+		write_unless_ignored(w, element, before);
 	}
 	write_until(w, w->p + 1);
 }
@@ -240,9 +246,10 @@ write_value(struct writer *w, struct span span)
 	}
 }
 
-enum rc
-json_canonical(
-    const struct json *json, const struct conf_list *ignore, struct buf *out)
+/* As json_canonical(); *ignored: the last value that was left out, or NULL. */
+static enum rc
+write_without(const struct json *json, const struct conf_list *ignore,
+    struct buf *out, const char **ignored)
 {
 	struct writer w = { .json = json, .p = json->text };
 	enum rc rc = read_pointers(&w, ignore);
@@ -255,74 +262,24 @@ json_canonical(
 		write_value(&w, (struct span){ 0, ignore->n, 0 });
 		buf_commit(out, (size_t)(w.out - out->data) - out->len);
 	}
+	*ignored = w.ignored;
 	free(w.ignore);
 	free(w.tokens);
 	return rc;
 }
 
+enum rc
+json_canonical(
+    const struct json *json, const struct conf_list *ignore, struct buf *out)
+{
+	const char *ignored;
+
+	return write_without(json, ignore, out, &ignored);
+}
+
 /* --- a key ---------------------------------------------------------------- */
 
-/* The text has no blanks and is known to be well formed, so values are skipped
- * by looking at quotes and brackets alone. */
-
 #define DIGITS "0123456789"
-
-/* Returns the end of the value that begins at p. */
-static const char *
-value_end(const char *p)
-{
-	size_t depth = 0;
-
-	for (; *p != '\0'; p++) {
-		while (*p == '"')
-			p = json_text_end(p);
-		if (depth == 0 && (*p == ',' || *p == '}' || *p == ']'))
-			break;
-		if (*p == '{' || *p == '[')
-			depth++;
-		else if (*p == '}' || *p == ']')
-			depth--;
-		if (*p == '\0')
-			break;
-	}
-	return p;
-}
-
-/* Returns the value of the member, or NULL. */
-static const char *
-find_member(const char *p, const char *token)
-{
-	const char *name;
-
-	for (p++; *p == '"' || *p == ','; p = value_end(p)) {
-		name = *p == ',' ? p + 1 : p;
-		p = json_text_end(name) + 1; /* the colon */
-		if (compare_text(name, token) == 0)
-			return p;
-	}
-	return NULL;
-}
-
-/* Returns the element of that index, or NULL. */
-static const char *
-find_element(const char *p, const char *index)
-{
-	const size_t n = strspn(index, DIGITS);
-	unsigned long i;
-
-	/* RFC 6901, section 4: no leading zeros. */
-	if (n == 0 || index[n] != '\0' || n > 9 || (*index == '0' && n > 1))
-		return NULL;
-	i = strtoul(index, NULL, 10);
-	for (p++; *p != ']'; p++) {
-		if (i-- == 0)
-			return p;
-		p = value_end(p);
-		if (*p == ']')
-			break;
-	}
-	return NULL;
-}
 
 static enum rc
 add_string(const char *p, struct buf *out)
@@ -366,17 +323,20 @@ add_integer(const char *p, struct buf *out)
 enum rc
 json_find(const struct json *json, const char *pointer, struct buf *out)
 {
-	char *tokens = calloc(1, strlen(pointer) + 1);
-	const char *p = json->text, *token = tokens, *end;
+	char *item[] = { strdup(pointer) };
+	const struct conf_list list = { item, 1 };
+	const char *p = NULL;
+	struct buf rest;
+	enum rc rc;
 
-	if (tokens == NULL)
+	if (item[0] == NULL)
 		return RC_NOMEM;
-	end = unescape(pointer, tokens);
-	for (; token < end && p != NULL; token += strlen(token) + 1)
-		p = *p == '{'   ? find_member(p, token)
-		    : *p == '[' ? find_element(p, token)
-				: NULL;
-	free(tokens);
+	buf_init(&rest, json->len);
+	rc = write_without(json, &list, &rest, &p);
+	buf_free(&rest);
+	free(item[0]);
+	if (rc != RC_OK)
+		return rc;
 	if (p == NULL)
 		return RC_NOTFOUND;
 	if (*p == '"')
