@@ -8,8 +8,11 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
+#include "ascii.h"
 #include "date.h"
 
 #define DAY INT64_C(86400000)
@@ -55,145 +58,16 @@ date_split(int64_t wall)
 	return t;
 }
 
-/* The days from 1970 to a date; false: there is no such day. */
-static bool
-count_days(int year, int month, int day, int64_t *days)
+static int64_t
+date_join(const struct parts *t)
 {
-	const int y = year - (month <= 2), m = month + (month > 2 ? -3 : 9);
-	struct parts t;
+	const int y = t->year - (t->month <= 2);
+	const int m = t->month + (t->month > 2 ? -3 : 9);
+	const int days = y * 365 + y / 4 - y / 100 + y / 400 +
+	    (153 * m + 2) / 5 + t->day - 1 - 719468;
 
-	*days = y * 365 + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day -
-	    1 - 719468;
-	t = date_split(*days * DAY);
-	return t.month == month && t.day == day;
-}
-
-/* --- reading ------------------------------------------------------------ */
-
-/* Takes a number of n digits off the front of the text. */
-static bool
-take_number(const char **p, int n, int min, int max, int *out)
-{
-	int value = 0;
-
-	for (; n > 0; n--, (*p)++) {
-		if (**p < '0' || **p > '9')
-			return false;
-		value = 10 * value + (**p - '0');
-	}
-	*out = value;
-	return value >= min && value <= max;
-}
-
-static bool
-take_char(const char **p, char c)
-{
-	if (**p != c)
-		return false;
-	(*p)++;
-	return true;
-}
-
-/* hh:mm:ss */
-static bool
-take_time(const char **p, int64_t *ms)
-{
-	int hour, minute, second;
-
-	if (!take_number(p, 2, 0, 23, &hour) || !take_char(p, ':') ||
-	    !take_number(p, 2, 0, 59, &minute) || !take_char(p, ':') ||
-	    !take_number(p, 2, 0, 60, &second))
-		return false;
-	*ms = ((hour * 60 + minute) * 60 + second) * INT64_C(1000);
-	return true;
-}
-
-/* [ "." 1*DIGIT ] */
-static bool
-take_fraction(const char **p, int64_t *ms)
-{
-	int scale = 100;
-
-	if (!take_char(p, '.'))
-		return true;
-	if (**p < '0' || **p > '9')
-		return false;
-	for (; **p >= '0' && **p <= '9'; (*p)++, scale /= 10)
-		*ms += (**p - '0') * scale;
-	return true;
-}
-
-static bool
-take_offset(const char **p, int64_t *ms)
-{
-	int hour, minute, sign;
-
-	*ms = 0;
-	if (take_char(p, 'Z') || take_char(p, 'z'))
-		return true;
-	sign = **p == '-' ? -1 : 1;
-	if ((!take_char(p, '+') && !take_char(p, '-')) ||
-	    !take_number(p, 2, 0, 23, &hour) || !take_char(p, ':') ||
-	    !take_number(p, 2, 0, 59, &minute))
-		return false;
-	*ms = sign * (hour * 60 + minute) * INT64_C(60000);
-	return true;
-}
-
-bool
-date_rfc3339(const char *text, int64_t *wall)
-{
-	int64_t days, time, offset;
-	int year, month, day;
-
-	if (!take_number(&text, 4, 1970, 9999, &year) ||
-	    !take_char(&text, '-') || !take_number(&text, 2, 1, 12, &month) ||
-	    !take_char(&text, '-') || !take_number(&text, 2, 1, 31, &day) ||
-	    !count_days(year, month, day, &days) ||
-	    (!take_char(&text, 'T') && !take_char(&text, 't')) ||
-	    !take_time(&text, &time) || !take_fraction(&text, &time) ||
-	    !take_offset(&text, &offset) || *text != '\0')
-		return false;
-	*wall = days * DAY + time - offset;
-	return true;
-}
-
-/* Takes one of n names of three letters; *which is its index. */
-static bool
-take_name(const char **p, const char *names, int n, int *which)
-{
-	for (int i = 0; i < n; i++)
-		if (strncmp(*p, names + (ptrdiff_t)3 * i, 3) == 0) {
-			*p += 3;
-			*which = i;
-			return true;
-		}
-	return false;
-}
-
-bool
-date_imf(const char *text, int64_t *wall)
-{
-	int64_t days, time;
-	int weekday, day, month, year;
-
-	if (!take_name(&text, WEEKDAYS, 7, &weekday) ||
-	    !take_char(&text, ',') || !take_char(&text, ' ') ||
-	    !take_number(&text, 2, 1, 31, &day) || !take_char(&text, ' ') ||
-	    !take_name(&text, MONTHS, 12, &month) || !take_char(&text, ' ') ||
-	    !take_number(&text, 4, 1970, 9999, &year) ||
-	    !take_char(&text, ' ') || !take_time(&text, &time) ||
-	    strcmp(text, " GMT") != 0 ||
-	    !count_days(year, month + 1, day, &days) || days % 7 != weekday)
-		return false;
-	*wall = days * DAY + time;
-	return true;
-}
-
-bool
-date_parse(const char *text, int64_t *wall)
-{
-	return date_imf(text, wall) || date_rfc3339(text, wall);
+	return days * DAY + (t->hour * 60 + t->minute) * INT64_C(60000) +
+	    t->second * INT64_C(1000);
 }
 
 /* --- writing ------------------------------------------------------------ */
@@ -241,4 +115,95 @@ date_put_imf(int64_t wall, char out[DATE_IMF_LEN + 1])
 	p = put_number(stpcpy(p + 3, " "), t.year, 4, " ");
 	p = stpcpy(put_time(p, &t), " GMT");
 	assert(p == out + DATE_IMF_LEN);
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+/*
+ * What is read is written again, and compared with the text.  So whatever is no
+ * date, such as a 31st of November, need not be found here: it is not what is
+ * written for it.
+ */
+
+/* Takes [ "." 1*DIGIT ] off the front of the text. */
+static bool
+take_fraction(const char **p, int64_t *ms)
+{
+	int scale = 100;
+
+	*ms = 0;
+	if (**p != '.')
+		return true;
+	if (!ascii_is_digit(*++*p))
+		return false;
+	for (; ascii_is_digit(**p); (*p)++, scale /= 10)
+		*ms += (**p - '0') * scale;
+	return true;
+}
+
+/* Z, or +hh:mm */
+static bool
+read_offset(const char *text, int64_t *ms)
+{
+	unsigned hour, minute;
+	char sign, written[16];
+
+	*ms = 0;
+	if (strcasecmp(text, "Z") == 0)
+		return true;
+	if (sscanf(text, "%c%2u:%2u", &sign, &hour, &minute) != 3 ||
+	    (sign != '+' && sign != '-') || hour > 23 || minute > 59)
+		return false;
+	*ms = (sign == '-' ? -1 : 1) * (int64_t)(hour * 60 + minute) * 60000;
+	snprintf(written, sizeof(written), "%c%02u:%02u", sign, hour, minute);
+	return strcmp(text, written) == 0;
+}
+
+bool
+date_rfc3339(const char *text, int64_t *wall)
+{
+	const size_t n = sizeof("yyyy-mm-ddThh:mm:ss") - 1;
+	char written[DATE_RFC3339_LEN + 1];
+	int64_t at, fraction, offset;
+	struct parts t;
+
+	if (sscanf(text, "%4d-%2d-%2d%*c%2d:%2d:%2d", &t.year, &t.month, &t.day,
+		&t.hour, &t.minute, &t.second) != 6)
+		return false;
+	at = date_join(&t);
+	date_put_rfc3339(at, written);
+	if (strncasecmp(text, written, n) != 0)
+		return false;
+	text += n;
+	if (!take_fraction(&text, &fraction) || !read_offset(text, &offset))
+		return false;
+	*wall = at + fraction - offset;
+	return true;
+}
+
+bool
+date_imf(const char *text, int64_t *wall)
+{
+	char written[DATE_IMF_LEN + 1], name[4];
+	const char *month;
+	struct parts t;
+	int64_t at;
+
+	if (sscanf(text, "%*3s, %2d %3s %4d %2d:%2d:%2d", &t.day, name, &t.year,
+		&t.hour, &t.minute, &t.second) != 6 ||
+	    (month = strstr(MONTHS, name)) == NULL)
+		return false;
+	t.month = (int)(month - MONTHS) / 3 + 1;
+	at = date_join(&t);
+	date_put_imf(at, written);
+	if (strcmp(text, written) != 0)
+		return false;
+	*wall = at;
+	return true;
+}
+
+bool
+date_parse(const char *text, int64_t *wall)
+{
+	return date_imf(text, wall) || date_rfc3339(text, wall);
 }
