@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -21,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "buf.h"
 #include "limit.h"
 #include "log.h"
 #include "spool.h"
@@ -37,15 +37,12 @@ static struct directory *directories;       /* used by spool_setup() */
 static _Atomic uint64_t total = UINT64_MAX, used;
 
 struct spool {
-	char *memory;
-	size_t size; /* of memory */
+	struct buf memory;
 	uint64_t length;
 	uint64_t counted; /* of them, in used */
 	int fd;
 	void *map;
 };
-
-#define SPOOL_FIRST 1024
 
 enum rc
 spool_setup(const char *dir, uint64_t bytes)
@@ -121,6 +118,7 @@ spool_new(void)
 	if (s == NULL)
 		return NULL;
 	s->fd = -1;
+	buf_init(&s->memory, LIMIT_SPOOL_MEMORY);
 	return s;
 }
 
@@ -155,7 +153,7 @@ spool_free(struct spool *s)
 	unmap(s);
 	if (s->fd != -1)
 		close(s->fd);
-	free(s->memory);
+	buf_free(&s->memory);
 	spool_uncount(s);
 	free(s);
 }
@@ -166,11 +164,6 @@ unlinked_file(const char *dir)
 	char *name;
 	int fd;
 
-	fd = open(dir, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
-	if (fd != -1 ||
-	    (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-		return fd;
-	/* The file system or the kernel has no O_TMPFILE. */
 	if (asprintf(&name, "%s/oncewrap-XXXXXX", dir) == -1) {
 		errno = ENOMEM;
 		return -1;
@@ -200,25 +193,6 @@ spool_write_file(struct spool *s, const char *data, size_t n)
 }
 
 static enum rc
-spool_grow(struct spool *s, size_t need)
-{
-	size_t size = s->size > 0 ? s->size : SPOOL_FIRST;
-	char *p;
-
-	assert(need <= LIMIT_SPOOL_MEMORY);
-	while (size < need)
-		size *= 2;
-	if (size == s->size)
-		return RC_OK;
-	p = realloc(s->memory, size);
-	if (p == NULL)
-		return RC_NOMEM;
-	s->memory = p;
-	s->size = size;
-	return RC_OK;
-}
-
-static enum rc
 move_to_file(struct spool *s)
 {
 	enum rc rc;
@@ -226,10 +200,8 @@ move_to_file(struct spool *s)
 	s->fd = unlinked_file(spool_dir());
 	if (s->fd == -1)
 		return spool_failed("open");
-	rc = spool_write_file(s, s->memory, (size_t)s->length);
-	free(s->memory);
-	s->memory = NULL;
-	s->size = 0;
+	rc = spool_write_file(s, s->memory.data, s->memory.len);
+	buf_free(&s->memory);
 	return rc;
 }
 
@@ -241,27 +213,19 @@ spool_write(struct spool *s, const void *data, size_t n)
 	if (n == 0)
 		return RC_OK;
 	if (s->fd == -1 && n <= LIMIT_SPOOL_MEMORY - s->length) {
-		rc = spool_grow(s, (size_t)s->length + n);
-		if (rc != RC_OK)
-			return rc;
-		memcpy(s->memory + s->length, data, n);
-		count(s, n);
-		return RC_OK;
+		if ((rc = buf_add(&s->memory, data, n)) == RC_OK)
+			count(s, n);
+		return rc;
 	}
 	unmap(s);
 	if (n > LIMIT_SIZE - s->length) {
 		errno = EFBIG;
 		return spool_failed("write");
 	}
-	if (s->fd == -1) {
-		rc = move_to_file(s);
-		if (rc != RC_OK)
-			return rc;
-	}
-	rc = spool_write_file(s, data, n);
-	if (rc == RC_OK) {
+	if (s->fd == -1 && (rc = move_to_file(s)) != RC_OK)
+		return rc;
+	if ((rc = spool_write_file(s, data, n)) == RC_OK)
 		count(s, n);
-	}
 	return rc;
 }
 
@@ -278,7 +242,7 @@ spool_bytes(struct spool *s, enum rc *rc)
 
 	*rc = RC_OK;
 	if (s->fd == -1)
-		return s->length > 0 ? s->memory : NULL;
+		return s->length > 0 ? s->memory.data : NULL;
 	if (s->map == NULL) {
 		p = mmap(
 		    NULL, (size_t)s->length, PROT_READ, MAP_SHARED, s->fd, 0);
