@@ -37,6 +37,7 @@ buf_init(struct buf *b, size_t max)
 	b->len = 0;
 	b->cap = 0;
 	b->max = max;
+	b->rc = RC_OK;
 }
 
 void
@@ -102,15 +103,11 @@ buf_commit(struct buf *b, size_t n)
 enum rc
 buf_add(struct buf *b, const void *bytes, size_t n)
 {
-	enum rc rc;
-
-	if (n == 0)
-		return RC_OK;
-	if (n >= b->cap - b->len) { /* else there is room for n and the NUL */
-		rc = buf_reserve(b, n);
-		if (rc != RC_OK)
-			return rc;
-	}
+	if (n == 0 || b->rc != RC_OK)
+		return b->rc;
+	/* else there is room for n and the NUL */
+	if (n >= b->cap - b->len && (b->rc = buf_reserve(b, n)) != RC_OK)
+		return b->rc;
 	memcpy(b->data + b->len, bytes, n);
 	buf_commit(b, n);
 	return RC_OK;
@@ -132,17 +129,17 @@ enum rc
 buf_addf(struct buf *b, const char *fmt, ...)
 {
 	va_list ap;
-	enum rc rc;
 	int n;
 
+	if (b->rc != RC_OK)
+		return b->rc;
 	va_start(ap, fmt);
 	n = vsnprintf(NULL, 0, fmt, ap);
 	va_end(ap);
-	if (n < 0) /* longer than INT_MAX */
-		return RC_LIMIT;
-	rc = buf_reserve(b, (size_t)n);
-	if (rc != RC_OK || n == 0)
-		return rc;
+	/* n < 0: longer than INT_MAX */
+	b->rc = n < 0 ? RC_LIMIT : buf_reserve(b, (size_t)n);
+	if (b->rc != RC_OK || n == 0)
+		return b->rc;
 	va_start(ap, fmt);
 	vsnprintf(b->data + b->len, (size_t)n + 1, fmt, ap);
 	va_end(ap);
@@ -167,6 +164,7 @@ buf_truncate(struct buf *b, size_t n)
 	buf_check(b);
 	assert(n <= b->len);
 	b->len = n;
+	b->rc = RC_OK;
 	if (b->cap != 0)
 		b->data[n] = '\0';
 }

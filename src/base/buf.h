@@ -1,7 +1,9 @@
 /*
  * Bounded bytes.  Every buffer has a maximum: an append that would exceed it
- * fails and leaves the buffer unchanged.  A NUL that is not counted always
- * follows the bytes, so text can be used as a C string.
+ * fails and leaves the buffer unchanged.  So does each append after that, until
+ * the buffer is cleared, truncated or freed: a caller may check the last one
+ * alone.  A NUL that is not counted always follows the bytes, so text can be
+ * used as a C string.
  *
  * A struct buf is plain data: callers read .data and .len, and change them
  * only by these functions.  .data is never NULL after buf_init(), and moves
@@ -19,6 +21,7 @@ struct buf {
 	size_t len;
 	size_t cap; /* bytes allocated, 0 while .data is static */
 	size_t max; /* .len never exceeds this */
+	enum rc rc; /* RC_OK, or the first failure of buf_add*() */
 };
 
 /* Makes an empty buffer of at most max bytes.  Allocates nothing and cannot
@@ -31,8 +34,8 @@ void buf_free(struct buf *b);
 /* Forgets the bytes, keeps the memory. */
 void buf_clear(struct buf *b);
 
-/* RC_OK, RC_LIMIT or RC_NOMEM; on failure the buffer is unchanged.  The
- * appended bytes must not lie in the buffer itself. */
+/* Each returns .rc: RC_OK, RC_LIMIT or RC_NOMEM.  The appended bytes must not
+ * lie in the buffer itself. */
 enum rc buf_add(struct buf *b, const void *bytes, size_t n);
 enum rc buf_addc(struct buf *b, char c);
 enum rc buf_adds(struct buf *b, const char *s);
@@ -40,7 +43,7 @@ enum rc buf_addf(struct buf *b, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Makes room for n more bytes at .data + .len, for a caller that reads into
- * it. */
+ * it.  RC_OK, RC_LIMIT or RC_NOMEM. */
 enum rc buf_reserve(struct buf *b, size_t n);
 
 /* Adds n bytes, which the caller has put into reserved room, to .len. */

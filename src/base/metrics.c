@@ -88,26 +88,24 @@ is_of_routes(const struct row *row)
 #define SAMPLE_REST 96
 
 /* Appends a path as the value of a label.  Two paths may have one label. */
-static enum rc
+static void
 put_path(struct buf *label, const char *path)
 {
-	enum rc rc = RC_OK;
 	size_t n;
 
-	for (; *path != '\0' && rc == RC_OK; path += n) {
+	for (; *path != '\0'; path += n) {
 		n = utf8_length(path);
 		if (n == 0 && *path >= ' ' && *path < 0x7f)
 			n = 1;
 		if (*path == '"' || *path == '\\')
-			rc = buf_addf(label, "\\%c", *path);
+			buf_addf(label, "\\%c", *path);
 		else if (n > 0)
-			rc = buf_add(label, path, n);
+			buf_add(label, path, n);
 		else {
-			rc = buf_addf(label, "\\\\x%02x", (unsigned char)*path);
+			buf_addf(label, "\\\\x%02x", (unsigned char)*path);
 			n = 1;
 		}
 	}
-	return rc;
 }
 
 static struct metrics_route *
@@ -132,9 +130,9 @@ metrics_route(const char *path)
 	struct buf label;
 
 	buf_init(&label, LIMIT_METRICS_ROUTES);
-	if (buf_adds(&label, "route=\"") != RC_OK ||
-	    put_path(&label, path) != RC_OK ||
-	    buf_add(&label, "\"", 2) != RC_OK) {
+	buf_adds(&label, "route=\"");
+	put_path(&label, path);
+	if (buf_add(&label, "\"", 2) != RC_OK) {
 		buf_free(&label);
 		return NULL;
 	}
@@ -237,29 +235,27 @@ metrics_decimal(int64_t value, int64_t scale, char *out, size_t size)
 }
 
 /* The name of a sample; either label may be empty. */
-static enum rc
+static void
 put_name(const char *family, const char *end, const char *route,
     const char *labels, struct buf *out)
 {
 	const char *comma = *route != '\0' && *labels != '\0' ? "," : "";
 
-	if (*route == '\0' && *labels == '\0')
-		return buf_addf(out, "oncewrap_%s%s", family, end);
-	return buf_addf(
-	    out, "oncewrap_%s%s{%s%s%s}", family, end, route, comma, labels);
+	buf_addf(out, "oncewrap_%s%s", family, end);
+	if (*route != '\0' || *labels != '\0')
+		buf_addf(out, "{%s%s%s}", route, comma, labels);
 }
 
 /* The count is the sum of the buckets as they were read. */
-static enum rc
+static void
 histogram_text(const struct row *row, const char *route,
     const struct histogram *h, struct buf *out)
 {
 	char text[32], le[40];
 	int64_t n = 0;
-	enum rc rc = RC_OK;
 	unsigned i;
 
-	for (i = 0; i <= row->n && rc == RC_OK; i++) {
+	for (i = 0; i <= row->n; i++) {
 		n += atomic_load_explicit(&h->bucket[i], memory_order_relaxed);
 		if (i < row->n)
 			metrics_decimal(
@@ -267,43 +263,40 @@ histogram_text(const struct row *row, const char *route,
 		else
 			snprintf(text, sizeof(text), "+Inf");
 		snprintf(le, sizeof(le), "le=\"%s\"", text);
-		rc = put_name(row->family, "_bucket", route, le, out);
-		if (rc == RC_OK)
-			rc = buf_addf(out, " %" PRId64 "\n", n);
+		put_name(row->family, "_bucket", route, le, out);
+		buf_addf(out, " %" PRId64 "\n", n);
 	}
 	metrics_decimal(atomic_load_explicit(&h->sum, memory_order_relaxed),
 	    row->scale, text, sizeof(text));
-	if (rc == RC_OK)
-		rc = put_name(row->family, "_sum", route, "", out);
-	if (rc == RC_OK)
-		rc = buf_addf(out, " %s\n", text);
-	if (rc == RC_OK)
-		rc = put_name(row->family, "_count", route, "", out);
-	return rc == RC_OK ? buf_addf(out, " %" PRId64 "\n", n) : rc;
+	put_name(row->family, "_sum", route, "", out);
+	buf_addf(out, " %s\n", text);
+	put_name(row->family, "_count", route, "", out);
+	buf_addf(out, " %" PRId64 "\n", n);
 }
 
 /* A sample of the process or of one route. */
-static enum rc
+static void
 sample_text(enum metrics_id id, const struct metrics_route *route,
     const struct metrics_gauges *gauges, struct buf *out)
 {
 	const struct row *row = &rows[id];
 	const char *label = route->label != NULL ? route->label : "";
 	int64_t value;
-	enum rc rc;
 
-	if (row->bound != NULL)
-		return histogram_text(
+	if (row->bound != NULL) {
+		histogram_text(
 		    row, label, &route->histogram[row->histogram], out);
+		return;
+	}
 	if (row->kind == STORED)
 		value = gauges->value[id];
 	else
 		value = atomic_load_explicit(
 		    &route->value[id], memory_order_relaxed);
 	if (row->kind == STORED && value < 0)
-		return RC_OK;
-	rc = put_name(row->family, "", label, row->labels, out);
-	return rc == RC_OK ? buf_addf(out, " %" PRId64 "\n", value) : rc;
+		return;
+	put_name(row->family, "", label, row->labels, out);
+	buf_addf(out, " %" PRId64 "\n", value);
 }
 
 enum rc
@@ -313,25 +306,23 @@ metrics_text(const struct metrics_gauges *gauges, bool stored, struct buf *out)
 		"histogram", "gauge", "gauge" };
 	const struct metrics_route *route;
 	const char *family = "";
-	enum rc rc = RC_OK;
 	int id;
 
-	for (id = 0; id < METRICS_N && rc == RC_OK; id++) {
+	for (id = 0; id < METRICS_N; id++) {
 		const struct row *row = &rows[id];
 
 		if (stored && row->kind != STORED)
 			continue;
 		if (strcmp(family, row->family) != 0) {
 			family = row->family;
-			rc = buf_addf(out,
+			buf_addf(out,
 			    "# HELP oncewrap_%s %s\n# TYPE oncewrap_%s %s\n",
 			    family, row->help, family, types[row->kind]);
 		}
-		for (route = &process; route != NULL && rc == RC_OK;
-		     route = is_of_routes(row) ? atomic_load(&route->next)
-					       : NULL)
-			rc = sample_text(
-			    (enum metrics_id)id, route, gauges, out);
+		for (route = &process; route != NULL; route = is_of_routes(row)
+			 ? atomic_load(&route->next)
+			 : NULL)
+			sample_text((enum metrics_id)id, route, gauges, out);
 	}
-	return rc;
+	return out->rc;
 }

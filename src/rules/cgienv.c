@@ -450,16 +450,9 @@ enum rc
 cgienv_keep(const struct request *rq, struct buf *out)
 {
 	const struct param *p;
-	enum rc rc = RC_OK;
 
-	for (p = rq->params; p < rq->params + rq->nparams; p++) {
-		if (cgienv_is_credential(p->name))
-			continue;
-		rc = buf_addf(out, "%s=%s", p->name, p->value);
-		if (rc == RC_OK)
-			rc = buf_addc(out, '\0');
-		if (rc != RC_OK)
-			break;
-	}
-	return rc;
+	for (p = rq->params; p < rq->params + rq->nparams; p++)
+		if (!cgienv_is_credential(p->name))
+			buf_addf(out, "%s=%s%c", p->name, p->value, '\0');
+	return out->rc;
 }

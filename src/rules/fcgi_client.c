@@ -27,14 +27,12 @@ add_record(struct buf *out, unsigned type, const void *bytes, size_t n)
 	static const unsigned char zeros[8];
 	const size_t padding = -n & 7;
 	unsigned char header[8];
-	enum rc rc;
 
 	assert(n <= FCGI_CONTENT_MAX);
 	fcgi_put_header(header, type, ID, n, padding);
-	if ((rc = buf_add(out, header, sizeof(header))) != RC_OK ||
-	    (n > 0 && (rc = buf_add(out, bytes, n)) != RC_OK))
-		return rc;
-	return padding > 0 ? buf_add(out, zeros, padding) : RC_OK;
+	buf_add(out, header, sizeof(header));
+	buf_add(out, bytes, n);
+	return buf_add(out, zeros, padding);
 }
 
 /* A length of a name-value pair (section 3.4): one byte, or four. */
@@ -89,15 +87,15 @@ fcgi_client_begin(struct buf *out, char *const *envp, const char *but)
 		n += PAIR_LENGTHS + strlen(envp[at]);
 	buf_init(&pairs, out->max);
 	if ((rc = buf_reserve(&pairs, n)) == RC_OK)
-		rc = add_record(out, FCGI_BEGIN_REQUEST, body, sizeof(body));
+		add_record(out, FCGI_BEGIN_REQUEST, body, sizeof(body));
 	for (; rc == RC_OK && *envp != NULL; envp++)
 		if (but == NULL || !is_named(*envp, but))
 			rc = add_pair(&pairs, *envp);
-	for (at = 0; rc == RC_OK && at < pairs.len; at += n) {
+	for (at = 0; at < pairs.len; at += n) {
 		n = pairs.len - at;
 		if (n > FCGI_CONTENT_MAX)
 			n = FCGI_CONTENT_MAX;
-		rc = add_record(out, FCGI_PARAMS, pairs.data + at, n);
+		add_record(out, FCGI_PARAMS, pairs.data + at, n);
 	}
 	if (rc == RC_OK)
 		rc = add_record(out, FCGI_PARAMS, NULL, 0);

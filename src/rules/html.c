@@ -19,26 +19,25 @@ add_bytes(struct buf *out, const char *s, size_t n, const char *keep)
 	static const char special[] = "&<>\"'";
 	static const char *const references[] = { "&amp;", "&lt;", "&gt;",
 		"&quot;", "&#39;" };
-	enum rc rc = RC_OK;
 	const char *at;
 	uint32_t code;
 	size_t one;
 
-	for (; rc == RC_OK && n > 0; s += one, n -= one) {
+	for (; n > 0; s += one, n -= one) {
 		one = 1;
 		if (*s != '\0' && (at = strchr(special, *s)) != NULL)
-			rc = buf_adds(out, references[at - special]);
+			buf_adds(out, references[at - special]);
 		else if ((*s >= ' ' && *s < 0x7f) ||
 		    (*s != '\0' && strchr(keep, *s) != NULL))
-			rc = buf_addc(out, *s);
+			buf_addc(out, *s);
 		else if ((one = utf8_read(s, n, &code)) > 1 && code >= 0xa0)
-			rc = buf_add(out, s, one);
+			buf_add(out, s, one);
 		else {
-			rc = buf_addf(out, "\\x%02x", (unsigned char)*s);
+			buf_addf(out, "\\x%02x", (unsigned char)*s);
 			one = 1;
 		}
 	}
-	return rc;
+	return out->rc;
 }
 
 enum rc
@@ -56,16 +55,14 @@ html_lines(struct buf *out, const void *bytes, size_t n)
 enum rc
 html_query(struct buf *out, const char *s)
 {
-	enum rc rc = RC_OK;
-
-	for (; rc == RC_OK && *s != '\0'; s++) {
+	for (; *s != '\0'; s++) {
 		if ((*s >= '0' && *s <= '9') || (*s >= 'A' && *s <= 'Z') ||
 		    (*s >= 'a' && *s <= 'z') || strchr("-._~/", *s) != NULL)
-			rc = buf_addc(out, *s);
+			buf_addc(out, *s);
 		else
-			rc = buf_addf(out, "%%%02X", (unsigned char)*s);
+			buf_addf(out, "%%%02X", (unsigned char)*s);
 	}
-	return rc;
+	return out->rc;
 }
 
 /* A URI of another scheme could be a script. */
@@ -79,19 +76,16 @@ is_web(const char *uri)
 enum rc
 html_link(struct buf *out, const char *uri, const char *text)
 {
-	const char *pieces[] = { "<a href=\"", uri, "\">", text, "</a>" };
-	enum rc rc = RC_OK;
-
 	if (!is_web(uri)) {
-		rc = html_value(out, text);
-		if (rc == RC_OK)
-			rc = buf_adds(out, ": ");
-		return rc == RC_OK ? html_value(out, uri) : rc;
+		html_value(out, text);
+		buf_adds(out, ": ");
+		return html_value(out, uri);
 	}
-	for (size_t i = 0; i < 5 && rc == RC_OK; i++)
-		rc = i % 2 == 0 ? buf_adds(out, pieces[i])
-				: html_value(out, pieces[i]);
-	return rc;
+	buf_adds(out, "<a href=\"");
+	html_value(out, uri);
+	buf_adds(out, "\">");
+	html_value(out, text);
+	return buf_adds(out, "</a>");
 }
 
 /* --- templates ---------------------------------------------------------- */
@@ -120,13 +114,9 @@ void
 html_render(struct html *html, const struct html_piece *p,
     const union html_value *values)
 {
-	bool last = false;
-
-	for (; html->rc == RC_OK && !last; p++) {
-		last = p->kind == HTML_NOTHING;
-		html->rc = buf_adds(html->out, p->markup);
-		if (html->rc == RC_OK && !last)
-			html->rc =
-			    add_value(html->out, p->kind, &values[p->value]);
+	for (; p->kind != HTML_NOTHING; p++) {
+		buf_adds(html->out, p->markup);
+		add_value(html->out, p->kind, &values[p->value]);
 	}
+	html->rc = buf_adds(html->out, p->markup);
 }

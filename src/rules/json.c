@@ -265,8 +265,7 @@ json_read(struct json **out, const void *text, size_t len)
 void
 json_write_raw(struct json_write *o, const char *text)
 {
-	if (o->rc == RC_OK)
-		o->rc = buf_adds(o->out, text);
+	o->rc = buf_adds(o->out, text);
 }
 
 /* How many bytes at s a JSON string holds unchanged (RFC 8259, section 7). */
@@ -293,9 +292,9 @@ json_write_string(struct json_write *o, const char *s)
 	size_t n;
 
 	json_write_raw(o, "\"");
-	while (*s != '\0' && o->rc == RC_OK) {
+	while (*s != '\0') {
 		n = json_write_plain(s);
-		o->rc = buf_add(o->out, s, n);
+		buf_add(o->out, s, n);
 		s += n;
 		if (*s == '\0')
 			break;
@@ -317,8 +316,7 @@ json_write_string(struct json_write *o, const char *s)
 void
 json_write_name(struct json_write *o, const char *name)
 {
-	if (o->rc == RC_OK && o->out->len > 0 &&
-	    o->out->data[o->out->len - 1] != '{')
+	if (o->out->len > 0 && o->out->data[o->out->len - 1] != '{')
 		json_write_raw(o, ",");
 	json_write_string(o, name);
 	json_write_raw(o, ":");
@@ -348,8 +346,7 @@ void
 json_write_number(struct json_write *o, const char *name, int64_t value)
 {
 	json_write_name(o, name);
-	if (o->rc == RC_OK)
-		o->rc = buf_addf(o->out, "%" PRId64, value);
+	o->rc = buf_addf(o->out, "%" PRId64, value);
 }
 
 void

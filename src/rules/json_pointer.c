@@ -284,12 +284,11 @@ json_canonical(
 static enum rc
 add_string(const char *p, struct buf *out)
 {
-	enum rc rc = RC_OK;
 	int c;
 
-	for (p++; rc == RC_OK && (c = json_text_byte(&p)) != -1;)
-		rc = buf_addc(out, (char)c);
-	return rc;
+	for (p++; out->rc == RC_OK && (c = json_text_byte(&p)) != -1;)
+		buf_addc(out, (char)c);
+	return out->rc;
 }
 
 /* A canonical number: digits, a point and digits, an exponent. */
@@ -300,7 +299,6 @@ add_integer(const char *p, struct buf *out)
 	const char *fraction = p + n + (p[n] == '.');
 	const size_t nfraction = p[n] == '.' ? strspn(fraction, DIGITS) : 0;
 	unsigned long exponent = 0;
-	enum rc rc;
 
 	if (fraction[nfraction] == 'e') {
 		const char *e = fraction + nfraction + 1;
@@ -312,12 +310,12 @@ add_integer(const char *p, struct buf *out)
 	}
 	if (exponent < nfraction)
 		return RC_INVALID;
-	rc = buf_add(out, p, n);
-	if (rc == RC_OK)
-		rc = buf_add(out, fraction, nfraction);
-	for (exponent -= nfraction; exponent > 0 && rc == RC_OK; exponent--)
-		rc = buf_addc(out, '0');
-	return rc;
+	buf_add(out, p, n);
+	buf_add(out, fraction, nfraction);
+	for (exponent -= nfraction; exponent > 0 && out->rc == RC_OK;
+	     exponent--)
+		buf_addc(out, '0');
+	return out->rc;
 }
 
 enum rc

@@ -210,8 +210,7 @@ fill_ietf(struct json_write *o, const struct problem_view *v)
 	struct buf type;
 
 	buf_init(&type, o->out->max);
-	if (o->rc == RC_OK)
-		o->rc = buf_addf(&type, "%s#%s", v->link, v->name);
+	buf_addf(&type, "%s#%s", v->link, v->name);
 	json_write_text(o, "type", type.data);
 	buf_free(&type);
 	json_write_text(o, "title", v->title);

@@ -72,30 +72,29 @@ problem_page_fill(const struct problem_template *page,
 {
 	const char *s = page->bytes, *const end = s + page->len, *at, *value;
 	char seconds[16] = "";
-	enum rc rc = RC_OK;
 	size_t n;
 
 	if (v->retry_after > 0)
 		snprintf(seconds, sizeof(seconds), "%d", v->retry_after);
-	for (; rc == RC_OK && s < end; s = at) {
+	for (; s < end; s = at) {
 		at = memchr(s, '@', (size_t)(end - s));
 		if (at == NULL)
 			at = end;
 		if (at > s) {
-			rc = buf_add(out, s, (size_t)(at - s));
+			buf_add(out, s, (size_t)(at - s));
 			continue;
 		}
 		value = find_value(s, (size_t)(end - s), v, seconds, &n);
 		at = s + (value != NULL ? n : 1);
-		rc =
-		    value != NULL ? html_value(out, value) : buf_addc(out, '@');
+		(void)(value != NULL ? html_value(out, value)
+				     : buf_addc(out, '@'));
 	}
-	return rc;
+	return out->rc;
 }
 
 /* --- our own ------------------------------------------------------------ */
 
-static enum rc
+static void
 put_facts(const struct problem_view *v, struct buf *out)
 {
 	char status[16], original[16], time[DATE_RFC3339_LEN + 1];
@@ -113,37 +112,28 @@ put_facts(const struct problem_view *v, struct buf *out)
 		    v->safe_new_key ? "yes" : "no" },
 		{ "Reference", v->instance },
 	};
-	enum rc rc = RC_OK;
 
 	snprintf(status, sizeof(status), "%d", v->status);
 	snprintf(original, sizeof(original), "%d", v->original_status);
 	/* Milliseconds are for programs. */
 	snprintf(time, sizeof(time), "%.19sZ", v->completed_at);
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
-		if (rc != RC_OK || facts[i].value == NULL)
+		if (facts[i].value == NULL)
 			continue;
-		rc = buf_addf(out, "<dt>%s</dt><dd>", facts[i].name);
-		if (rc == RC_OK)
-			rc = html_value(out, facts[i].value);
-		if (rc == RC_OK)
-			rc = buf_adds(out, "</dd>\n");
+		buf_addf(out, "<dt>%s</dt><dd>", facts[i].name);
+		html_value(out, facts[i].value);
+		buf_adds(out, "</dd>\n");
 	}
-	return rc;
 }
 
 enum rc
 problem_page(const struct problem_view *v, struct buf *out)
 {
 	const struct problem_template page = { begin, sizeof(begin) - 1, "" };
-	enum rc rc = problem_page_fill(&page, v, out);
 
-	if (rc == RC_OK)
-		rc = put_facts(v, out);
-	if (rc == RC_OK)
-		rc = buf_adds(out, "</dl>\n<p>");
-	if (rc == RC_OK)
-		rc = html_link(out, v->link, "For programmers");
-	if (rc == RC_OK)
-		rc = buf_adds(out, "</p>\n</main>\n</body>\n</html>\n");
-	return rc;
+	problem_page_fill(&page, v, out);
+	put_facts(v, out);
+	buf_adds(out, "</dl>\n<p>");
+	html_link(out, v->link, "For programmers");
+	return buf_adds(out, "</p>\n</main>\n</body>\n</html>\n");
 }

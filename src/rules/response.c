@@ -328,18 +328,15 @@ response_head(const struct response *r, struct buf *out)
 {
 	size_t before = out->len;
 	const char *reason = r->reason;
-	enum rc rc = RC_OK;
+	enum rc rc;
 
 	assert(r->status >= 100 && r->status <= 999);
 	if (*reason == '\0')
 		reason = response_reason(r->status);
 	if (r->kind == RESPONSE_DOCUMENT)
-		rc = buf_addf(out, "Status: %d %s\r\n", r->status, reason);
-	if (rc == RC_OK)
-		rc = buf_add(out, r->fields.data, r->fields.len);
-	if (rc == RC_OK)
-		rc = buf_adds(out, "\r\n");
-	if (rc != RC_OK)
+		buf_addf(out, "Status: %d %s\r\n", r->status, reason);
+	buf_add(out, r->fields.data, r->fields.len);
+	if ((rc = buf_adds(out, "\r\n")) != RC_OK)
 		buf_truncate(out, before);
 	return rc;
 }

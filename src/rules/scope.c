@@ -38,24 +38,18 @@ add_hmac(struct buf *out, const char *value, size_t value_len,
 
 	digest_mac(secret, SCOPE_SECRET_LEN, value, value_len, md);
 	for (size_t i = 0; i < sizeof(md) && rc == RC_OK; i++)
-		rc = buf_addf(out, "%02x", md[i]);
+		buf_addf(out, "%02x", md[i]);
 	return rc;
 }
 
-static enum rc
+static void
 add_escaped(struct buf *out, const char *value)
 {
-	enum rc rc = RC_OK;
-	size_t n;
-
-	while (rc == RC_OK && *value != '\0') {
-		n = strcspn(value, "|%");
-		rc = buf_add(out, value, n);
-		value += n;
-		if (rc == RC_OK && *value != '\0')
-			rc = buf_adds(out, *value++ == '|' ? "%7C" : "%25");
-	}
-	return rc;
+	for (; *value != '\0'; value++)
+		if (*value == '|' || *value == '%')
+			buf_addf(out, "%%%02X", *value);
+		else
+			buf_addc(out, *value);
 }
 
 /* Returns how often an item of the scope is there, and sets its value. */
@@ -98,18 +92,20 @@ scope_make(const struct request *req, const struct conf_list *variables,
 		return RC_INVALID;
 	for (i = 0; i < variables->n && rc == RC_OK; i++) {
 		if (i > 0)
-			rc = buf_addc(out, '|');
+			buf_addc(out, '|');
 		(void)scope_find(req, variables->item[i], &value, &len);
-		if (rc != RC_OK || value == NULL || len == 0)
+		if (value == NULL || len == 0)
 			continue;
 		*empty = false;
 		if (is_credential(variables->item[i]))
 			rc = add_hmac(out, value, len, secret);
 		else if (variables->n == 1)
-			rc = buf_adds(out, value);
+			buf_adds(out, value);
 		else
-			rc = add_escaped(out, value);
+			add_escaped(out, value);
 	}
+	if (rc == RC_OK)
+		rc = out->rc;
 	if (rc != RC_OK)
 		buf_clear(out);
 	return rc;

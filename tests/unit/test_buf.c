@@ -73,6 +73,25 @@ TEST(append_that_fails_changes_nothing)
 	assert_holds("abc");
 }
 
+TEST(failure_stays_until_bytes_are_dropped)
+{
+	out_new(3);
+	assert_int_equal(buf_adds(&out, "abcd"), RC_LIMIT);
+	assert_int_equal(buf_addc(&out, 'a'), RC_LIMIT);
+	assert_int_equal(buf_add(&out, NULL, 0), RC_LIMIT);
+	assert_int_equal(buf_addf(&out, "%c", 'a'), RC_LIMIT);
+	assert_holds("");
+	buf_clear(&out);
+	assert_ok(buf_adds(&out, "abc"));
+	assert_int_equal(buf_addc(&out, 'd'), RC_LIMIT);
+	buf_truncate(&out, 2);
+	assert_ok(buf_addc(&out, 'd'));
+	assert_int_equal(buf_addc(&out, 'e'), RC_LIMIT);
+	buf_free(&out);
+	assert_ok(buf_adds(&out, "abc"));
+	assert_holds("abc");
+}
+
 TEST(lengths_that_would_overflow_are_no_memory)
 {
 	out_new(SIZE_MAX);
