@@ -60,7 +60,7 @@ struct fingerprint {
 static enum rc
 hash_field(struct digest *md, const struct request *req, const char *name)
 {
-	char variable[FINGERPRINT_VARIABLE];
+	char variable[1024];
 
 	if (cginame_variable(name, variable, sizeof(variable)) != RC_OK)
 		return RC_VERSION;
@@ -109,28 +109,25 @@ add_query(struct fingerprint *fp, struct form *form, struct buf *out)
 {
 	enum form_event event = FORM_NEED;
 	bool skipping = false, first = true;
-	enum rc rc = RC_OK;
 
-	while (rc == RC_OK && event != FORM_END) {
+	while (event != FORM_END) {
 		event = form_next(form);
 		if (event == FORM_NEED)
 			form_finish(form);
 		else if (event == FORM_NO_MEMORY)
-			rc = RC_NOMEM;
+			return RC_NOMEM;
 		else if (event == FORM_FIELD) {
 			skipping = is_key(fp, CONF_FROM_QUERY, form);
 			if (skipping)
 				continue;
 			if (!first)
-				rc = buf_addc(out, '&');
+				buf_addc(out, '&');
 			first = false;
-			if (rc == RC_OK)
-				rc =
-				    buf_add(out, form->raw.data, form->raw.len);
+			buf_add(out, form->raw.data, form->raw.len);
 		} else if (event == FORM_DATA && !skipping)
-			rc = buf_add(out, form->data, form->len);
+			buf_add(out, form->data, form->len);
 	}
-	return rc;
+	return out->rc;
 }
 
 static enum rc
@@ -162,9 +159,7 @@ fingerprint_needs_json(const struct request *req, const char *fingerprint_spec)
 {
 	const char *type = request_param(req, "CONTENT_TYPE");
 
-	if (req->body_len == 0 ||
-	    (strncmp(fingerprint_spec, "1 json\n", 7) != 0 &&
-		strncmp(fingerprint_spec, "2 ", 2) != 0))
+	if (req->body_len == 0 || strncmp(fingerprint_spec, "2 ", 2) != 0)
 		return false;
 	return (type != NULL && media_is_json(type)) ||
 	    strstr(fingerprint_spec, "json:") != NULL;
@@ -303,8 +298,10 @@ counts_as(const struct fingerprint *fp)
 	unsigned j;
 	size_t i;
 
-	if (!fp->spec.multipart || kind != FORM_URLENCODED)
-		return fp->spec.multipart ? kind : FORM_NONE;
+	if (fp->spec.how != CONF_FINGERPRINT_VALUE)
+		return FORM_NONE;
+	if (kind != FORM_URLENCODED)
+		return kind;
 	for (i = 0; i < keys->n; i++)
 		for (j = 0; j < keys->item[i].n; j++)
 			if (keys->item[i].part[j].kind == CONF_FROM_FORM)

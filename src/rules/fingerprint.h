@@ -13,6 +13,7 @@
 
 #include "conf_value.h"
 #include "json.h"
+#include "limit.h"
 #include "request.h"
 
 #define FINGERPRINT_LEN 32
@@ -46,31 +47,28 @@ void fingerprint_free(struct fingerprint *fp);
 
 /* --- the spec ------------------------------------------------------------- */
 
-/* The size of a field name's CGI variable; longer names are refused. */
-#define FINGERPRINT_VARIABLE 1024
-
 struct fingerprint_spec {
 	int version;
 	enum conf_fingerprint how;
-	bool multipart; /* multipart bodies count by their parts */
 	struct conf_list headers, ignore;
 	struct conf_key_from keys;
 
 	/* private */
-	struct conf_alternative *key;
+	char *header[LIMIT_CONF_LIST], *ignored[LIMIT_CONF_LIST];
+	struct conf_alternative key[LIMIT_KEY_FROM];
 	struct conf_arena arena;
 };
 
 /*
  * Makes the spec of a route, a few lines of text.  Routes that compare alike
- * have the same spec.  RC_INVALID if an item holds a line feed or is empty,
- * RC_LIMIT (of out, or a field name too long) or RC_NOMEM.  out is cleared
- * first, and stays empty on failure.
+ * have the same spec.  RC_OK, RC_LIMIT or RC_NOMEM.  out is cleared first, and
+ * stays empty on failure.
  */
 enum rc fingerprint_spec_write(const struct conf_route *route, struct buf *out);
 
 /* RC_OK, RC_NOMEM, or RC_VERSION: this release does not know the text.  The
- * caller calls fingerprint_spec_free() in each case. */
+ * caller calls fingerprint_spec_free() in each case, and does not move the
+ * struct. */
 enum rc fingerprint_spec_read(const char *text, struct fingerprint_spec *spec);
 void fingerprint_spec_free(struct fingerprint_spec *spec);
 

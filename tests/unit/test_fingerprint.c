@@ -41,12 +41,6 @@ static const struct {
 	    { "X-A" }, { "/a" }, RC_OK, "1 exact\nh x-a\n" },
 	{ "none", CONF_FINGERPRINT_NONE, { "X-A" }, { "/a" }, RC_OK,
 	    "3 none\nh x-a\n" },
-	{ "line feed in a pointer", CONF_FINGERPRINT_VALUE, { NULL },
-	    { "/a\nh x" }, RC_INVALID, "" },
-	{ "line feed in a name", CONF_FINGERPRINT_VALUE, { "a\nb" }, { NULL },
-	    RC_INVALID, "" },
-	{ "empty name", CONF_FINGERPRINT_VALUE, { "" }, { NULL }, RC_INVALID,
-	    "" },
 };
 
 TEST(fingerprint_spec_of_a_route)
@@ -109,7 +103,7 @@ TEST(spec_names_the_places_of_a_key_that_could_count)
 
 TEST(fingerprint_spec_that_does_not_fit)
 {
-	char name[2000];
+	char name[] = "X-A";
 	char *item[] = { name, NULL };
 	struct conf_route route = {
 		.fingerprint = CONF_FINGERPRINT_VALUE,
@@ -117,18 +111,12 @@ TEST(fingerprint_spec_that_does_not_fit)
 	};
 	size_t max;
 
-	strcpy(name, "X-A");
 	for (max = 0; max < sizeof("2 value\nh x-a\n") - 1; max++) {
 		out_new(max);
 		assert_int_equal(
 		    fingerprint_spec_write(&route, &out), RC_LIMIT);
 		assert_int_equal(out.len, 0);
 	}
-	memset(name, 'x', sizeof(name) - 1);
-	name[sizeof(name) - 1] = '\0';
-	out_new(10000);
-	assert_int_equal(fingerprint_spec_write(&route, &out), RC_LIMIT);
-	assert_int_equal(out.len, 0);
 }
 
 /* --- hashes ----------------------------------------------------------- */
@@ -210,11 +198,11 @@ static const struct {
 	struct spec spec;
 	const char *digest;
 } vectors[] = {
-	{ "nothing but a method and a path", "1 json\n",
+	{ "nothing but a method and a path", "2 value\n",
 	    { "POST", "/", "", NULL, { { 0 } }, "" },
 	    "d433e9bfa7c85c27c66b3fcfadb5c44e"
 	    "7df556393e2b38acc4f598c3d397486f" },
-	{ "JSON", "1 json\n",
+	{ "JSON", "2 value\n",
 	    { "POST", "/pay", "a=1", "application/json; charset=utf-8",
 		{ { 0 } }, "{\"b\": 1.50, \"a\": [ ]}" },
 	    "8b35968a2d4a0d9443467cbd52e713d6"
@@ -224,7 +212,7 @@ static const struct {
 		{ { "HTTP_X_B", "1" }, { "HTTP_X_B", "" } }, "hello" },
 	    "da3a0af94fcbc1c5d920932d9f186b34"
 	    "9969885fe8d06cc3d91a0702486925a0" },
-	{ "JSON with a member left out", "1 json\ni /ts\n",
+	{ "JSON with a member left out", "2 value\ni /ts\n",
 	    { "POST", "/pay", "", "application/x+json", { { 0 } },
 		"{\"ts\":1,\"a\":2}" },
 	    "bd2536dab02fe79e4565070d4fcf461a"
@@ -250,9 +238,9 @@ TEST(hashes_made_by_other_means)
 
 #define JSON     "application/json"
 #define BASE     "POST", "/pay", "a=1"
-#define RJSON    "1 json\n"
+#define RJSON    "2 value\n"
 #define REXCT    "1 exact\n"
-#define RHEAD    "1 json\nh x-a\nh x-b\n"
+#define RHEAD    "2 value\nh x-a\nh x-b\n"
 #define RVAL     "2 value\n"
 #define RFORM    "2 value\nk form:k\n"
 #define RQUERY   "2 value\nk query:k\n"
@@ -264,7 +252,7 @@ TEST(hashes_made_by_other_means)
 #define FILE2(one, two)                                    \
 	"--B\r\n" FORM one "\r\n\r\nk\r\n--B\r\n" FORM two \
 	"\r\n\r\nk\r\n--B--\r\n"
-#define RIGNO "1 json\ni /meta/ts\n"
+#define RIGNO "2 value\ni /meta/ts\n"
 
 #define BODY(type, body)                    \
 	{                                   \
@@ -366,8 +354,6 @@ static const struct {
 	/* version 2 */
 	{ "multipart, another boundary", RVAL, true, PART("B", "name=a", "1"),
 	    PART("xyz", "name=a", "1") },
-	{ "multipart of version 1, another boundary", RJSON, false,
-	    PART("B", "name=a", "1"), PART("C", "name=a", "1") },
 	{ "multipart, exact, another boundary", "2 exact\n", false,
 	    PART("B", "name=a", "1"), PART("C", "name=a", "1") },
 	{ "multipart, other spelling of the head", RVAL, true,
@@ -499,26 +485,27 @@ static const struct {
 	const char *name, *fingerprint_spec;
 } unknown[] = {
 	{ "empty", "" },
-	{ "line without end", "1 json" },
+	{ "line without end", "2 value" },
 	{ "later version", "3 value\n" },
 	{ "version 2 with a word of version 1", "2 json\n" },
 	{ "version 1 with a word of version 2", "1 value\n" },
 	{ "version 2 with a word of version 3", "2 none\n" },
 	{ "version 3 with a place of the key", "3 none\nk query:a\n" },
-	{ "version 1 with a place of the key", "1 json\nk query:a\n" },
+	{ "version 1 with a place of the key", "1 exact\nk query:a\n" },
 	{ "place that is none", "2 value\nk body:a\n" },
 	{ "place without a name", "2 value\nk query:\n" },
-	{ "version of two digits", "11 json\n" },
+	{ "a spec of no release", "1 json\n" },
+	{ "version of two digits", "12 value\n" },
 	{ "other way", "1 xml\n" },
-	{ "blank at the end", "1 json \n" },
+	{ "blank at the end", "2 value \n" },
 	{ "upper case", "1 JSON\n" },
-	{ "empty line", "1 json\n\n" },
-	{ "unknown line", "1 json\nq x\n" },
-	{ "no blank", "1 json\nhx\n" },
-	{ "no name", "1 json\nh \n" },
-	{ "no pointer", "1 json\ni \n" },
-	{ "pointer that is none", "1 json\ni a\n" },
-	{ "last line without end", "1 json\nh x-a" },
+	{ "empty line", "2 value\n\n" },
+	{ "unknown line", "2 value\nq x\n" },
+	{ "no blank", "2 value\nhx\n" },
+	{ "no name", "2 value\nh \n" },
+	{ "no pointer", "2 value\ni \n" },
+	{ "pointer that is none", "2 value\ni a\n" },
+	{ "last line without end", "2 value\nh x-a" },
 };
 
 TEST(fingerprint_spec_that_is_not_known)
