@@ -158,8 +158,7 @@ read_name(struct form *f)
 		f->state = STATE_VALUE;
 		return FORM_FIELD;
 	}
-	if (buf_add(&f->raw, f->p, n) != RC_OK)
-		return form_no_memory(f);
+	buf_add(&f->raw, f->p, n);
 	f->p = s;
 	if (s == f->end && !f->finished)
 		return FORM_NEED;
@@ -168,10 +167,11 @@ read_name(struct form *f)
 	buf_truncate(&f->name, form_decode(f->name.data, f->name.len));
 	f->is_named = true;
 	if (s < f->end && *s == '=') {
-		if (buf_addc(&f->raw, '=') != RC_OK)
-			return form_no_memory(f);
+		buf_addc(&f->raw, '=');
 		f->p++;
 	}
+	if (f->raw.rc != RC_OK)
+		return form_no_memory(f);
 	f->state = STATE_VALUE;
 	return FORM_FIELD;
 }

@@ -11,10 +11,10 @@
 
 #include <assert.h>
 #include <string.h>
-#include <strings.h>
 
 #include "limit.h"
 #include "media.h"
+#include "response.h"
 #include "form.h"
 
 _Static_assert(
@@ -48,20 +48,6 @@ form_multipart_init(struct form *f, const char *content_type)
 
 /* --- multipart: a part's head ------------------------------------------ */
 
-/* Whether a line is the field of that name; *value is then its value. */
-static bool
-is_field(const char *line, size_t len, const char *name, const char **value,
-    size_t *value_len)
-{
-	const size_t n = strlen(name);
-
-	if (len <= n || line[n] != ':' || strncasecmp(line, name, n) != 0)
-		return false;
-	*value = line + n + 1;
-	*value_len = len - n - 1;
-	return true;
-}
-
 /* The file name, with that of filename* (RFC 5987) behind a NUL: RFC 7578,
  * section 4.2, forbids it, and programs differ in which of both they take. */
 static enum rc
@@ -78,10 +64,8 @@ read_file_name(struct form *f, const char *value, size_t len)
 	rc = media_parameter(value, len, "filename*", &extended);
 	if (rc == RC_OK) {
 		f->has_file_name = true;
-		rc = buf_addc(&f->file_name, '\0');
-		if (rc == RC_OK)
-			rc =
-			    buf_add(&f->file_name, extended.data, extended.len);
+		buf_addc(&f->file_name, '\0');
+		rc = buf_add(&f->file_name, extended.data, extended.len);
 	}
 	buf_free(&extended);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
@@ -124,37 +108,35 @@ unfold(struct buf *head)
 static enum form_event
 multipart_read_head(struct form *f)
 {
-	const char *line = f->head.data, *end = line + f->head.len, *value;
+	struct response_text rest, line, name, value;
 	bool disposed = false, typed = false;
 	enum form_event event;
-	size_t len, n;
 
 	form_begin_field(f);
 	unfold(&f->head);
-	for (; line < end; line += len + 2) {
-		len = (size_t)((const char *)memchr(
-				   line, '\r', (size_t)(end - line)) -
-		    line);
-		if (len == 0)
-			break;
-		if (is_field(line, len, "Content-Disposition", &value, &n)) {
+	rest = (struct response_text){ f->head.data, f->head.len };
+	while (response_text_line(&rest, &line)) {
+		if (!response_text_split(line, &name, &value))
+			continue;
+		if (response_text_is(name, "Content-Disposition")) {
 			if (disposed)
 				return form_bad(f);
 			disposed = true;
-			event = read_disposition(f, value, n);
+			event = read_disposition(f, value.p, value.n);
 			if (event != FORM_FIELD)
 				return event;
 		}
-		if (is_field(line, len, "Content-Type", &value, &n) && !typed) {
+		if (response_text_is(name, "Content-Type") && !typed) {
 			typed = true;
-			if (media_type(value, n, &f->type) != RC_OK)
-				return form_no_memory(f);
+			media_type(value.p, value.n, &f->type);
 		}
 	}
 	if (!disposed)
 		return form_bad(f);
 	/* RFC 7578, section 4.4: the default. */
-	if (!typed && buf_adds(&f->type, "text/plain") != RC_OK)
+	if (!typed)
+		buf_adds(&f->type, "text/plain");
+	if (f->type.rc != RC_OK)
 		return form_no_memory(f);
 	f->state = STATE_DATA;
 	/* The CRLF that ends the head may be the delimiter's, if the part has
