@@ -162,17 +162,15 @@ response_add_line(struct response *r, struct response_text line)
 enum rc
 response_add_lines(struct response *r, const char *text, size_t len)
 {
-	const char *end;
+	struct response_text rest = { text, len }, line;
 	enum rc rc = RC_OK;
-	size_t n, next;
 
-	for (; len > 0 && rc == RC_OK; text += next, len -= next) {
-		end = memchr(text, '\n', len);
-		n = end != NULL ? (size_t)(end - text) : len;
-		next = end != NULL ? n + 1 : n;
-		if (end != NULL && n > 0 && text[n - 1] == '\r')
-			n--;
-		rc = response_add_line(r, (struct response_text){ text, n });
+	while (rest.n > 0 && rc == RC_OK) {
+		if (!response_text_line(&rest, &line)) {
+			line = rest;
+			rest.n = 0;
+		}
+		rc = response_add_line(r, line);
 	}
 	return rc;
 }
@@ -180,18 +178,15 @@ response_add_lines(struct response *r, const char *text, size_t len)
 bool
 response_is_block(const char *text, size_t len)
 {
-	const char *end, *colon;
+	struct response_text rest = { text, len }, line, name, value;
 
-	for (; len > 0; len -= (size_t)(end + 1 - text), text = end + 1) {
-		end = memchr(text, '\n', len);
-		if (end == NULL || end - text < 2 || end[-1] != '\r' ||
-		    memchr(text, '\0', (size_t)(end - text)) != NULL ||
-		    memchr(text, '\r', (size_t)(end - text)) != end - 1)
+	while (rest.n > 0)
+		if (!response_text_line(&rest, &line) ||
+		    line.p[line.n] != '\r' ||
+		    memchr(line.p, '\r', line.n) != NULL ||
+		    memchr(line.p, '\0', line.n) != NULL ||
+		    !response_text_split(line, &name, &value) || name.n == 0)
 			return false;
-		colon = memchr(text, ':', (size_t)(end - text));
-		if (colon == NULL || colon == text)
-			return false;
-	}
 	return true;
 }
 
@@ -212,16 +207,11 @@ response_next(const struct buf *fields, size_t *pos, struct field *out)
 	return true;
 }
 
-static bool
-name_is(const struct field *f, const char *name, size_t len)
-{
-	return f->name_len == len && strncasecmp(f->name, name, len) == 0;
-}
-
 bool
 response_field_is(const struct field *f, const char *name)
 {
-	return name_is(f, name, strlen(name));
+	return response_text_is(
+	    (struct response_text){ f->name, f->name_len }, name);
 }
 
 bool
@@ -252,7 +242,7 @@ is_option(const struct field *connection, const struct field *f)
 		for (n = 0; p + n < end && p[n] != ',' && !ascii_is_blank(p[n]);
 		     n++)
 			;
-		if (name_is(f, p, n))
+		if (n == f->name_len && strncasecmp(p, f->name, n) == 0)
 			return true;
 		p += n;
 		while (p < end && (*p == ',' || ascii_is_blank(*p)))
