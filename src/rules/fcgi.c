@@ -2,15 +2,15 @@
  * The FastCGI record layer: bytes in, events out.
  *
  * A record passes through four steps, and the end of the input may interrupt
- * each of them: its header is gathered, begin_record() decides where its
- * content goes, the content goes there, its padding is skipped, and
- * end_record() handles the whole record.  An event about a whole record comes
+ * each of them: its header is gathered, begin_record() checks it, content()
+ * takes its content, its padding is skipped, and end_record() handles the whole
+ * record.  An event about a whole record comes
  * only after its padding, so that no byte of it is left unread on the socket.
  *
  *  1. state is IDLE exactly while id is 0.
  *  2. text holds raw name-value pairs in state PARAMS.  From FCGI_EV_HEAD on
  *     it holds the strings that params point to, and does not move.
- *  3. Only text, record and reply hold data, and these are bounded.
+ *  3. Only text and reply hold data, and these are bounded.
  *
  * This file knows no socket, no clock and no configuration.
  */
@@ -42,8 +42,6 @@ enum fcgi_state {
 	STATE_DONE,   /* until fcgi_next() */
 	STATE_BROKEN  /* after FCGI_EV_ERROR, for good */
 };
-
-enum goes { GOES_NOWHERE, GOES_RECORD, GOES_TEXT, GOES_BODY };
 
 unsigned
 fcgi_record_type(const struct fcgi_record *r)
@@ -81,6 +79,11 @@ fcgi_record_next(struct fcgi_record *r, const unsigned char **p,
 	*content = *p;
 	*p += *n;
 	if (!head && r->content_left > 0) {
+		const size_t at = fcgi_record_length(r) - r->content_left;
+
+		if (at < sizeof(r->body))
+			memcpy(r->body + at, *content,
+			    MIN(*n, sizeof(r->body) - at));
 		r->content_left -= *n;
 		return FCGI_PART_CONTENT;
 	}
@@ -251,11 +254,10 @@ answer_unknown_type(struct fcgi *f)
 static enum fcgi_event
 begin_request(struct fcgi *f)
 {
-	const unsigned char *body = (const unsigned char *)f->record.data;
+	const unsigned char *body = f->in.body;
 	unsigned char out[16];
 	unsigned refused = FCGI_REQUEST_COMPLETE;
 
-	assert(f->record.len == 8);
 	if (f->id != 0)
 		refused = FCGI_CANT_MPX_CONN;
 	else if (body[0] != 0 || body[1] != FCGI_RESPONDER)
@@ -272,7 +274,7 @@ begin_request(struct fcgi *f)
 	return FCGI_EV_MORE;
 }
 
-/* The header is complete: decides where the content goes. */
+/* The header is complete: checks whether the record may come now. */
 static enum fcgi_event
 begin_record(struct fcgi *f)
 {
@@ -281,9 +283,6 @@ begin_record(struct fcgi *f)
 
 	if (f->in.header[0] != FCGI_VERSION_1)
 		return broken(f, "not FastCGI 1");
-	f->content_goes = GOES_NOWHERE;
-	buf_clear(&f->record);
-
 	if (id == FCGI_NULL_REQUEST_ID)
 		return FCGI_EV_MORE;
 	if (type == FCGI_BEGIN_REQUEST) {
@@ -291,7 +290,6 @@ begin_record(struct fcgi *f)
 			return broken(f, "FCGI_BEGIN_REQUEST of a wrong size");
 		if (id == f->id)
 			return broken(f, "a request begins twice");
-		f->content_goes = GOES_RECORD;
 		return FCGI_EV_MORE;
 	}
 	if (id != f->id) /* refused, aborted or never begun */
@@ -300,12 +298,10 @@ begin_record(struct fcgi *f)
 	case FCGI_PARAMS:
 		if (f->state != STATE_PARAMS)
 			return broken(f, "FCGI_PARAMS after their end");
-		f->content_goes = GOES_TEXT;
 		return FCGI_EV_MORE;
 	case FCGI_STDIN:
 		if (f->state != STATE_STDIN)
 			return broken(f, "FCGI_STDIN before the parameters");
-		f->content_goes = GOES_BODY;
 		return FCGI_EV_MORE;
 	case FCGI_ABORT_REQUEST:
 	case FCGI_DATA:
@@ -318,26 +314,21 @@ begin_record(struct fcgi *f)
 static enum fcgi_event
 content(struct fcgi *f, const unsigned char *p, size_t n)
 {
-	enum rc rc = RC_OK;
+	enum rc rc;
 
-	switch ((enum goes)f->content_goes) {
-	case GOES_NOWHERE:
-		break;
-	case GOES_RECORD:
-		rc = buf_add(&f->record, p, n);
-		break;
-	case GOES_TEXT:
-		rc = buf_add(&f->text, p, n);
-		break;
-	case GOES_BODY:
+	if (f->id == 0 || fcgi_record_id(&f->in) != f->id)
+		return FCGI_EV_MORE;
+	if (fcgi_record_type(&f->in) == FCGI_STDIN) {
 		f->body = p;
 		f->body_len = n;
 		return FCGI_EV_BODY;
 	}
-	if (rc == RC_LIMIT)
-		return broken(f, "the parameters are too long");
-	if (rc != RC_OK)
-		return broken(f, "no memory");
+	if (fcgi_record_type(&f->in) != FCGI_PARAMS)
+		return FCGI_EV_MORE;
+	if ((rc = buf_add(&f->text, p, n)) != RC_OK)
+		return broken(f,
+		    rc == RC_LIMIT ? "the parameters are too long"
+				   : "no memory");
 	return FCGI_EV_MORE;
 }
 
@@ -399,7 +390,6 @@ fcgi_init(struct fcgi *f)
 	memset(f, 0, sizeof(*f));
 	f->state = STATE_IDLE;
 	buf_init(&f->text, LIMIT_PARAMS);
-	buf_init(&f->record, sizeof(FCGI_BeginRequestBody));
 	buf_init(&f->reply, REPLY_MAX);
 }
 
@@ -410,7 +400,6 @@ fcgi_free(struct fcgi *f)
 	f->params = NULL;
 	f->nparams = 0;
 	buf_free(&f->text);
-	buf_free(&f->record);
 	buf_free(&f->reply);
 }
 

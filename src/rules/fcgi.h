@@ -18,9 +18,11 @@
 
 /* --- records, for fcgi.c and fcgi_client.c alone ---------------------- */
 
-/* A record that is being read. */
+/* A record that is being read.  The bodies of records that are read whole have
+ * FCGI_BODY_SIZE bytes. */
+#define FCGI_BODY_SIZE 8
 struct fcgi_record {
-	unsigned char header[8];
+	unsigned char header[8], body[FCGI_BODY_SIZE]; /* the first bytes */
 	size_t header_len, content_left, padding_left;
 };
 
@@ -69,9 +71,7 @@ struct fcgi {
 	/* inner state: fcgi.c */
 	struct buf text; /* raw parameter bytes, then strings */
 	struct fcgi_record in;
-	struct buf record; /* a small record gathered whole */
 	int state;
-	int content_goes; /* the destination of the record's content */
 };
 
 void fcgi_init(struct fcgi *f);
@@ -142,8 +142,6 @@ struct fcgi_client {
 	const char *why; /* static text */
 	/* inner state: fcgi_client.c */
 	struct fcgi_record in;
-	unsigned char end[8];
-	size_t end_len;
 	bool over; /* after END or ERROR, for good */
 };
 

@@ -139,7 +139,6 @@ begin_answer(struct fcgi_client *c)
 
 	if (c->in.header[0] != FCGI_VERSION_1)
 		return no_answer(c, "not FastCGI 1");
-	c->end_len = 0;
 	if (!is_about_request(
 		c)) /* about the connection, or about nothing we asked */
 		return FCGI_CLIENT_MORE;
@@ -147,7 +146,7 @@ begin_answer(struct fcgi_client *c)
 		return FCGI_CLIENT_MORE;
 	if (type != FCGI_END_REQUEST)
 		return no_answer(c, "a record that no application sends");
-	if (c->in.content_left != sizeof(c->end))
+	if (c->in.content_left != FCGI_BODY_SIZE)
 		return no_answer(c, "FCGI_END_REQUEST of a wrong size");
 	return FCGI_CLIENT_MORE;
 }
@@ -156,7 +155,7 @@ begin_answer(struct fcgi_client *c)
 static enum fcgi_client_event
 end_request(struct fcgi_client *c)
 {
-	const unsigned char *body = c->end;
+	const unsigned char *body = c->in.body;
 
 	c->over = true;
 	c->status = (uint32_t)body[0] << 24 | (uint32_t)body[1] << 16 |
@@ -171,12 +170,9 @@ add_content(struct fcgi_client *c, const unsigned char *p, size_t n)
 {
 	if (!is_about_request(c))
 		return FCGI_CLIENT_MORE;
-	if (fcgi_record_type(&c->in) == FCGI_END_REQUEST) {
-		memcpy(c->end + c->end_len, p, n);
-		c->end_len += n;
-		return c->end_len == sizeof(c->end) ? end_request(c)
-						    : FCGI_CLIENT_MORE;
-	}
+	if (fcgi_record_type(&c->in) == FCGI_END_REQUEST)
+		return c->in.content_left == 0 ? end_request(c)
+					       : FCGI_CLIENT_MORE;
 	c->bytes = p;
 	c->len = n;
 	return fcgi_record_type(&c->in) == FCGI_STDOUT ? FCGI_CLIENT_STDOUT

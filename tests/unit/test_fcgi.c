@@ -139,6 +139,11 @@ static const struct row rows[] = {
 	{ "an unknown management record",
 	    { R(99, 0, "what", 4), BEGIN(1), PARAMS(1, ""), INPUT(1, "") },
 	    "REPLY 010b000000080000 6300000000000000|HEAD 1|END|" },
+	{ "a body with id 0 is none, also where there is no request",
+	    { INPUT(0, "bad"), BEGIN(1), INPUT(0, "bad"), PARAMS(1, ""),
+		INPUT(1, "") },
+	    "REPLY 010b000000080000 0500000000000000|"
+	    "REPLY 010b000000080000 0500000000000000|HEAD 1|END|" },
 	{ "FCGI_BEGIN_REQUEST with id 0 is a management record", { BEGIN(0) },
 	    "REPLY 010b000000080000 0100000000000000|" },
 	{ "the same request begins twice", { BEGIN(1), BEGIN(1) },
