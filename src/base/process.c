@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "buf.h"
 #include "log.h"
 #include "user.h"
 #include "process.h"
@@ -182,60 +183,43 @@ process_add(struct process_list *list, const struct entry *e)
 	return RC_OK;
 }
 
-/* Adds an entry for each token in len bytes of an environment, at most *left
- * of them. */
+/* Adds an entry for each token in an environment, at most TOKENS_MAX of
+ * them. */
 static enum rc
-add_tokens(struct process_list *list, struct entry *e, const char *bytes,
-    size_t len, int *left)
+add_tokens(struct process_list *list, struct entry *e, const struct buf *text)
 {
 	const size_t name = strlen(PROCESS_VARIABLE);
-	const char *p = bytes, *end = bytes + len;
+	const char *p = text->data, *end = p + text->len;
 	enum rc rc = RC_OK;
 
-	while (rc == RC_OK && *left > 0 &&
-	    (p = memmem(p, (size_t)(end - p), PROCESS_VARIABLE, name)) !=
-		NULL) {
-		p += name;
-		if ((size_t)(end - p) < PROCESS_TOKEN_LEN)
+	for (int i = 0; i < TOKENS_MAX && rc == RC_OK; i++) {
+		p = memmem(p, (size_t)(end - p), PROCESS_VARIABLE, name);
+		if (p == NULL || (size_t)(end - p) < name + PROCESS_TOKEN_LEN)
 			break;
+		p += name;
 		memcpy(e->token, p, PROCESS_TOKEN_LEN);
 		rc = process_add(list, e);
-		(*left)--;
 	}
 	return rc;
 }
 
-/*
- * Reads the environment in pieces, which overlap by the length of a token.  A
- * piece that does not fill the buffer is the last one.  *cut_at: the bytes that
- * were read if there was no last one, else -1.
- */
+/* A read that does not fill its room is the last one.  *cut: it read
+ * nothing. */
 static enum rc
-scan_environ(
-    struct process_list *list, struct entry *e, int fd, int64_t *cut_at)
+read_whole(int fd, struct buf *out, bool *cut)
 {
-	const size_t overlap = strlen(PROCESS_VARIABLE) + PROCESS_TOKEN_LEN - 1;
-	char bytes[16 * 1024];
-	size_t have = 0, room, total = 0;
-	int left = TOKENS_MAX;
-	enum rc rc = RC_OK;
+	const size_t room = 16 * 1024;
 	ssize_t n;
 
 	do {
-		room = sizeof(bytes) - have;
-		if ((n = read(fd, bytes + have, room)) == -1)
+		if (buf_reserve(out, room) != RC_OK)
+			return RC_NOMEM;
+		if ((n = read(fd, out->data + out->len, room)) == -1)
 			return hidden();
-		total += (size_t)n;
-		have += (size_t)n;
-		rc = add_tokens(list, e, bytes, have, &left);
-		if (have > overlap) {
-			memmove(bytes, bytes + have - overlap, overlap);
-			have = overlap;
-		}
-	} while (rc == RC_OK && left > 0 && total < ENVIRON_MAX &&
-	    n == (ssize_t)room);
-	*cut_at = n == 0 ? (int64_t)total : -1;
-	return rc;
+		buf_commit(out, (size_t)n);
+	} while (n == (ssize_t)room && out->max - out->len >= room);
+	*cut = n == 0;
+	return RC_OK;
 }
 
 /* /proc shows no environment of a thread that has ended.  A thread of the
@@ -268,20 +252,25 @@ try_environ(struct process_list *list, struct entry *e, pid_t thread,
     bool *denied, bool *again)
 {
 	const int fd = open_of(thread, "environ");
-	int64_t cut_at = -1;
 	struct entry now;
+	struct buf text;
+	bool cut = false;
 	enum rc rc;
 
 	*denied = fd == -1 && (errno == EACCES || errno == EPERM);
 	*again = false;
 	if (fd == -1)
 		return hidden();
-	rc = scan_environ(list, e, fd, &cut_at);
+	buf_init(&text, ENVIRON_MAX);
+	if ((rc = read_whole(fd, &text, &cut)) == RC_OK)
+		rc = add_tokens(list, e, &text);
 	close(fd);
-	if (rc == RC_OK && cut_at != -1) {
+	if (rc == RC_OK && cut) {
 		rc = read_stat(thread, &now);
-		*again = rc == RC_OK && !now.ended && now.environ != cut_at;
+		*again = rc == RC_OK && !now.ended &&
+		    now.environ != (int64_t)text.len;
 	}
+	buf_free(&text);
 	return rc;
 }
 
