@@ -154,6 +154,9 @@ conf_set(struct conf *conf, const char *name, const char *value,
 
 	if (option == NULL)
 		return conf_value_fail(err, "%s: unknown option", name);
+	if (strlen(value) > LIMIT_CONF_LINE)
+		return conf_value_fail(
+		    err, "%s: longer than %d bytes", name, LIMIT_CONF_LINE);
 	for (const char *s = value; *s != '\0'; s++)
 		if ((unsigned char)*s < ' ' || *s == 0x7f)
 			return conf_value_fail(err,

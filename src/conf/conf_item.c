@@ -360,14 +360,11 @@ conf_item_sources(const char *text, struct conf_arena *arena,
 	struct conf_alternative *list;
 	char item[LIMIT_CONF_LINE + 1];
 	size_t n = 0;
-	int more;
 
 	list = conf_value_alloc(arena, LIMIT_KEY_FROM * sizeof(*list));
 	if (list == NULL)
 		return conf_value_no_memory(why);
-	while ((more = conf_value_item(&text, item, sizeof(item))) != 0) {
-		if (more < 0)
-			return conf_value_fail(why, "an item is too long");
+	while (conf_value_item(&text, item)) {
 		if (n == LIMIT_KEY_FROM)
 			return conf_value_fail(
 			    why, "more than %d items", LIMIT_KEY_FROM);

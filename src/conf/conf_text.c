@@ -26,8 +26,7 @@ conf_text_list(const char *text, enum conf_item kind, bool empty,
     struct conf_arena *arena, struct conf_list *out, struct conf_error *why)
 {
 	struct conf_list list = { NULL, 0 };
-	char item[4096];
-	int more;
+	char item[LIMIT_CONF_LINE + 1];
 
 	/* One more for the NULL at the end. */
 	list.item =
@@ -38,9 +37,7 @@ conf_text_list(const char *text, enum conf_item kind, bool empty,
 		*out = list;
 		return true;
 	}
-	while ((more = conf_value_item(&text, item, sizeof(item))) != 0) {
-		if (more < 0)
-			return conf_value_fail(why, "an item is too long");
+	while (conf_value_item(&text, item)) {
 		if (list.n == LIMIT_CONF_LIST)
 			return conf_value_fail(
 			    why, "more than %d items", LIMIT_CONF_LIST);

@@ -272,20 +272,18 @@ conf_value_switch(const char *text, bool *out, struct conf_error *why)
 	return true;
 }
 
-int
-conf_value_item(const char **text, char *out, size_t size)
+bool
+conf_value_item(const char **text, char out[LIMIT_CONF_LINE + 1])
 {
 	size_t n;
 
 	*text += strspn(*text, SEPARATORS);
-	if ((n = strcspn(*text, SEPARATORS)) == 0)
-		return 0;
-	if (n >= size)
-		return -1;
+	n = strcspn(*text, SEPARATORS);
+	assert(n <= LIMIT_CONF_LINE);
 	memcpy(out, *text, n);
 	out[n] = '\0';
 	*text += n;
-	return 1;
+	return n > 0;
 }
 
 bool
@@ -293,16 +291,13 @@ conf_value_words(const char *text, const char *const *words, unsigned *out,
     struct conf_error *why)
 {
 	unsigned which = 0, set = 0;
-	char item[64];
-	int n;
+	char item[LIMIT_CONF_LINE + 1];
 
-	while ((n = conf_value_item(&text, item, sizeof(item))) > 0) {
+	while (conf_value_item(&text, item)) {
 		if (!conf_value_word(item, words, &which, why))
 			return false;
 		set |= 1U << which;
 	}
-	if (n < 0)
-		return conf_value_word(text, words, &which, why);
 	if ((set & 1) != 0 && set != 1)
 		return conf_value_fail(
 		    why, "\"%s\" stands beside others", words[0]);
@@ -340,12 +335,9 @@ conf_value_statuses(
     const char *text, struct conf_statuses *out, struct conf_error *why)
 {
 	struct conf_statuses set = { { 0 } };
-	char item[256];
-	int more;
+	char item[LIMIT_CONF_LINE + 1];
 
-	while ((more = conf_value_item(&text, item, sizeof(item))) != 0) {
-		if (more < 0)
-			return conf_value_fail(why, "an item is too long");
+	while (conf_value_item(&text, item)) {
 		if (!add_statuses(item, &set))
 			return conf_value_fail(why,
 			    "\"%.200s\" is not a status, such as 409, 505-599 "

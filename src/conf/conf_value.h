@@ -8,6 +8,7 @@
 #define CONF_VALUE_H
 
 #include "conf.h"
+#include "limit.h"
 
 /* Memory that is freed all at once.  A zeroed struct is an empty arena. */
 struct conf_arena {
@@ -46,10 +47,10 @@ bool conf_value_made_of(const char *s, const char *bytes);
 
 /*
  * Copies the next item of a list, in which blanks or commas separate the
- * items, and moves *text behind it.  Returns 1; 0 at the end; -1 if the item
- * does not fit.
+ * items, and moves *text behind it.  False at the end.  No item is longer than
+ * LIMIT_CONF_LINE.
  */
-int conf_value_item(const char **text, char *out, size_t size);
+bool conf_value_item(const char **text, char out[LIMIT_CONF_LINE + 1]);
 
 /* A decimal number. */
 bool conf_value_number(const char *text, int64_t min, int64_t max,
