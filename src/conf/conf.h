@@ -122,6 +122,7 @@ struct conf_program {
 	unsigned max_requests; /* 0: any number */
 	/* derived: */
 	bool form_key;     /* it gets ONCE_FORM_KEY */
+	bool php_cgi;      /* it gets REDIRECT_STATUS */
 	bool php_prepend;  /* an application gets PHP_VALUE: see handler.c */
 	const char *route; /* the path of its route */
 	bool tracked;      /* all processes of a lost attempt must be found */

@@ -76,6 +76,7 @@ derive_programs(struct conf_route *route)
 {
 	const struct conf_list argv = route->reconcile.argv;
 
+	route->handler.php_cgi = conf_has_preset(route, CONF_PRESET_PHP_CGI);
 	route->reconcile = route->handler;
 	route->reconcile.argv = argv;
 	route->reconcile.protocol = CONF_PROTOCOL_CGI;

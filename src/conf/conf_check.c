@@ -205,9 +205,6 @@ static const struct preset_value {
 	{ CONF_PRESET_PHP_FPM, "outcome", "explicit" },
 };
 
-/* Without it php-cgi serves nothing. */
-#define REDIRECT "REDIRECT_STATUS"
-
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static size_t
@@ -267,30 +264,6 @@ preset_apply(
 	return true;
 }
 
-/* Gives php-cgi its variable, whatever else its environment is. */
-static bool
-add_redirect(struct conf_route *route, struct conf_arena *arena)
-{
-	static char variable[] = REDIRECT "=200";
-	struct conf_list *list = &route->handler.environment;
-	char **item;
-
-	if (!conf_has_preset(route, CONF_PRESET_PHP_CGI))
-		return true;
-	for (size_t i = 0; i < list->n; i++)
-		if (strncmp(list->item[i], REDIRECT, strlen(REDIRECT)) == 0)
-			return true;
-	item = conf_value_alloc(arena, (list->n + 2) * sizeof(*item));
-	if (item == NULL)
-		return false;
-	if (list->n > 0)
-		memcpy(item, list->item, list->n * sizeof(*item));
-	item[list->n] = variable;
-	list->item = item;
-	list->n++;
-	return true;
-}
-
 /* An application that oncewrap does not start: its end cannot be seen, and a
  * plain 500 may come of a script that died. */
 static bool
@@ -318,15 +291,6 @@ fit_application(const struct conf *conf, struct conf_route *route,
 	return true;
 }
 
-static bool
-preset_fit(const struct conf *conf, struct conf_route *route,
-    struct conf_arena *arena, struct conf_error *why)
-{
-	if (!add_redirect(route, arena))
-		return conf_value_no_memory(why);
-	return fit_application(conf, route, arena, why);
-}
-
 bool
 conf_preset(struct conf *conf, conf_line *where, struct conf_error *why)
 {
@@ -343,9 +307,9 @@ conf_preset(struct conf *conf, conf_line *where, struct conf_error *why)
 			return false;
 		conf_option_inherit(
 		    route, *where != 0 ? &plain : &conf->defaults);
-		if (!preset_fit(conf, route, arena, why))
+		if (!fit_application(conf, route, arena, why))
 			return false;
 	}
 	/* Last the defaults: no route inherits this. */
-	return preset_fit(conf, &conf->defaults, arena, why);
+	return fit_application(conf, &conf->defaults, arena, why);
 }

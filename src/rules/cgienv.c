@@ -378,12 +378,15 @@ cgienv_make(const struct request *rq, const struct conf_program *program,
 	struct vars vs;
 	enum rc rc;
 
-	/* CONTENT_LENGTH, PHP_VALUE, the program's three, PATH, nine ONCE_* */
-	rc = begin(&vs, rq->nparams + program->environment.n + 15, out);
+	/* CONTENT_LENGTH, PHP_VALUE, REDIRECT_STATUS, the program's three,
+	 * PATH, nine ONCE_* */
+	rc = begin(&vs, rq->nparams + program->environment.n + 16, out);
 	if (rc != RC_OK)
 		return rc;
 	add_request(&vs, rq, &numbers);
 	add_program(&vs, rq, script);
+	if (program->php_cgi) /* without it php-cgi serves nothing */
+		add(&vs, "REDIRECT_STATUS", "200");
 	if (daemon->php_value != NULL)
 		add(&vs, "PHP_VALUE", daemon->php_value);
 	add_daemon(&vs, daemon->env, &program->environment);

@@ -248,6 +248,21 @@ TEST(once_variables_cannot_be_forged)
 	assert_int_equal(count(), 8);
 }
 
+TEST(php_cgi_gets_its_variable_unless_the_operator_sets_it)
+{
+	char *names[] = { (char[]){ "REDIRECT_STATUS=302" }, NULL };
+	struct conf_program rt = { .php_cgi = true };
+
+	REQUEST("REDIRECT_STATUS", "404");
+	make(&alone, &rt, NULL);
+	is("REDIRECT_STATUS", "200");
+	assert_int_equal(count(), 2);
+	rt.environment = (struct conf_list){ names, 1 };
+	make(&alone, &rt, NULL);
+	is("REDIRECT_STATUS", "302");
+	assert_int_equal(count(), 2);
+}
+
 TEST(no_daemon_environment_at_all)
 {
 	make(&alone, &no_program, NULL);

@@ -1520,7 +1520,10 @@ TEST(presets_of_a_route_and_of_the_defaults)
 
 	cgi = route_of("/cgi");
 	list_is(&cgi->handler.argv, "/usr/bin/php-cgi");
-	list_is(&cgi->handler.environment, "LANG=C|REDIRECT_STATUS=200");
+	list_is(&cgi->handler.environment, "LANG=C");
+	assert_true(cgi->handler.php_cgi);
+	assert_true(cgi->reconcile.php_cgi);
+	assert_false(hook->handler.php_cgi);
 	assert_int_equal(cgi->outcome, CONF_OUTCOME_STATUS);
 	assert_false(cgi->handler.php_prepend);
 	statuses_are(&cgi->ambiguous, "502 504");
