@@ -109,22 +109,6 @@ conf_value_made_of(const char *s, const char *bytes)
 	return *s != '\0' && s[strspn(s, bytes)] == '\0';
 }
 
-/* A value above INT64_MAX becomes INT64_MAX, which is above every limit. */
-static int64_t
-value_decimal(const char *digits, size_t n)
-{
-	int64_t value = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		int64_t digit = digits[i] - '0';
-
-		if (value > (INT64_MAX - digit) / 10)
-			return INT64_MAX;
-		value = value * 10 + digit;
-	}
-	return value;
-}
-
 static void
 limit_text(int64_t value, const struct unit *units, char out[32])
 {
@@ -143,8 +127,9 @@ limit_text(int64_t value, const struct unit *units, char out[32])
 static int64_t
 scaled(const char *text, const struct unit *units)
 {
-	size_t n = strspn(text, DIGITS);
-	int64_t value = value_decimal(text, n);
+	const size_t n = strspn(text, DIGITS);
+	/* Above INT64_MAX it becomes that, which is above every limit. */
+	const int64_t value = n > 0 ? strtoll(text, NULL, 10) : 0;
 
 	if (n == 0)
 		return -1;
@@ -226,16 +211,15 @@ conf_value_size(const char *text, int64_t min, int64_t max, uint64_t *out,
 bool
 conf_value_octal(const char *text, unsigned *out, struct conf_error *why)
 {
-	unsigned value = 0;
+	const unsigned long value = strtoul(text, NULL, 8);
 
 	if (!conf_value_made_of(text, "01234567"))
 		return conf_value_fail(
 		    why, "\"%.200s\" is not a mode in octal, 0 to 0777", text);
-	for (const char *s = text; *s != '\0'; s++)
-		if ((value = value * 8 + (unsigned)(*s - '0')) > 0777)
-			return conf_value_fail(why,
-			    "\"%.200s\" is out of range (0 to 0777)", text);
-	*out = value;
+	if (value > 0777)
+		return conf_value_fail(
+		    why, "\"%.200s\" is out of range (0 to 0777)", text);
+	*out = (unsigned)value;
 	return true;
 }
 
@@ -324,8 +308,8 @@ add_statuses(const char *item, struct conf_statuses *set)
 	    !conf_value_made_of(last, DIGITS) || *first < '1' || *last > '5' ||
 	    strcmp(first, last) > 0)
 		return false;
-	for (int64_t i = value_decimal(first, 3) - 100;
-	     i <= value_decimal(last, 3) - 100; i++)
+	for (long i = strtol(first, NULL, 10) - 100;
+	     i <= strtol(last, NULL, 10) - 100; i++)
 		set->bits[i / 64] |= UINT64_C(1) << i % 64;
 	return true;
 }

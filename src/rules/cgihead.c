@@ -294,14 +294,12 @@ take_field(struct parse *ps, struct response_text line)
 	return keep && !ps->again ? keep_field(ps, name, value) : CGIHEAD_OK;
 }
 
-static enum rc
+static void
 join(struct buf *joined, struct response_text more)
 {
-	enum rc rc = RC_OK;
-
 	if (more.n > 0 && joined->len > 0)
-		rc = buf_addc(joined, ' ');
-	return rc == RC_OK ? buf_add(joined, more.p, more.n) : rc;
+		buf_addc(joined, ' ');
+	buf_add(joined, more.p, more.n);
 }
 
 /*
@@ -314,18 +312,17 @@ unfold_lines(
     struct response_text *rest, struct response_text *line, struct buf *joined)
 {
 	struct response_text more;
-	enum rc rc;
 
 	if (rest->n == 0 || !ascii_is_blank(rest->p[0]))
 		return RC_OK;
 	buf_clear(joined);
-	rc = join(joined, response_text_trim_end(*line));
-	while (rc == RC_OK && rest->n > 0 && ascii_is_blank(rest->p[0]) &&
+	join(joined, response_text_trim_end(*line));
+	while (rest->n > 0 && ascii_is_blank(rest->p[0]) &&
 	    response_text_line(rest, &more))
-		rc = join(joined, response_text_trim(more));
+		join(joined, response_text_trim(more));
 	line->p = joined->data;
 	line->n = joined->len;
-	return rc;
+	return joined->rc;
 }
 
 /* Takes one field, which may be folded, off the front of the head. */
