@@ -114,6 +114,8 @@ void
 html_render(struct html *html, const struct html_piece *p,
     const union html_value *values)
 {
+	if (html->rc != RC_OK)
+		return;
 	for (; p->kind != HTML_NOTHING; p++) {
 		buf_adds(html->out, p->markup);
 		add_value(html->out, p->kind, &values[p->value]);

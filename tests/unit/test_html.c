@@ -77,6 +77,11 @@ TEST(template_escapes_by_the_kind)
 	assert_int_equal(html.rc, RC_LIMIT);
 	html_render(&html, pieces, values);
 	assert_true(out.len <= 20);
+	/* A failure of the caller stays too. */
+	out_new(128);
+	html.rc = RC_NOMEM;
+	html_render(&html, pieces, values);
+	assert_int_equal(html.rc, RC_NOMEM);
 }
 
 TEST(only_the_web_is_a_link)
