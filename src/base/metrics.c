@@ -221,17 +221,8 @@ metrics_observe(enum metrics_id id, int64_t value)
 static void
 metrics_decimal(int64_t value, int64_t scale, char *out, size_t size)
 {
-	size_t len;
-
-	assert(scale == 1 || scale == 1000);
-	if (scale == 1 || value % scale == 0) {
-		snprintf(out, size, "%" PRId64, value / scale);
-		return;
-	}
-	snprintf(
-	    out, size, "%" PRId64 ".%03" PRId64, value / scale, value % scale);
-	for (len = strlen(out); out[len - 1] == '0'; len--)
-		out[len - 1] = '\0';
+	/* Exact below 10^15: 31,000 years of milliseconds. */
+	snprintf(out, size, "%.15g", (double)value / (double)scale);
 }
 
 /* The name of a sample; either label may be empty. */
