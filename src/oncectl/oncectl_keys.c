@@ -80,10 +80,10 @@ json_fields(struct json_write *o, const struct response *r)
 		buf_clear(&name);
 		buf_clear(&value);
 		if (o->rc == RC_OK)
-			o->rc = buf_add(&name, f.name, f.name_len);
+			o->rc = buf_add(&name, f.name.p, f.name.n);
 		if (o->rc == RC_OK)
-			o->rc = buf_add(&value, f.value, f.value_len);
-		json_write_raw(o, f.name == r->fields.data ? "{" : ",{");
+			o->rc = buf_add(&value, f.value.p, f.value.n);
+		json_write_raw(o, f.name.p == r->fields.data ? "{" : ",{");
 		json_write_text(o, "name", name.data);
 		json_write_text(o, "value", value.data);
 		json_write_raw(o, "}");

@@ -91,12 +91,12 @@ write_fields(struct html *html, const struct response *head)
 	size_t pos = 0;
 
 	while (response_next(&head->fields, &pos, &field)) {
-		snprintf(name, sizeof(name), "%.*s", (int)field.name_len,
-		    field.name);
+		snprintf(name, sizeof(name), "%.*s", (int)field.name.n,
+		    field.name.p);
 		buf_init(&value, LIMIT_HEAD);
-		if (response_field_is(&field, "Set-Cookie"))
+		if (response_text_is(field.name, "Set-Cookie"))
 			(void)buf_adds(&value, "(not shown)");
-		else if (buf_add(&value, field.value, field.value_len) != RC_OK)
+		else if (buf_add(&value, field.value.p, field.value.n) != RC_OK)
 			html->rc = RC_NOMEM;
 		page_html_fact(html, name, value.data);
 		buf_free(&value);

@@ -152,7 +152,7 @@ compare(struct parse *ps, const char *name, struct response_text v)
 
 	ps->again = true;
 	if (response_find(&ps->response->fields, name, &first) &&
-	    first.value_len == v.n && memcmp(first.value, v.p, v.n) == 0)
+	    first.value.n == v.n && memcmp(first.value.p, v.p, v.n) == 0)
 		return CGIHEAD_OK;
 	return CGIHEAD_DIFFER;
 }

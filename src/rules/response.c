@@ -193,25 +193,17 @@ response_is_block(const char *text, size_t len)
 bool
 response_next(const struct buf *fields, size_t *pos, struct field *out)
 {
-	struct response_text rest, line, name, value;
+	struct response_text rest, line;
 
 	assert(*pos <= fields->len);
 	rest =
 	    (struct response_text){ fields->data + *pos, fields->len - *pos };
 	if (!response_text_line(&rest, &line) ||
-	    !response_text_split(line, &name, &value))
+	    !response_text_split(line, &out->name, &out->value))
 		return false;
 	*pos = fields->len - rest.n;
-	value = response_text_trim(value);
-	*out = (struct field){ name.p, name.n, value.p, value.n };
+	out->value = response_text_trim(out->value);
 	return true;
-}
-
-bool
-response_field_is(const struct field *f, const char *name)
-{
-	return response_text_is(
-	    (struct response_text){ f->name, f->name_len }, name);
 }
 
 bool
@@ -220,7 +212,7 @@ response_find(const struct buf *fields, const char *name, struct field *out)
 	size_t pos = 0;
 
 	while (response_next(fields, &pos, out))
-		if (response_field_is(out, name))
+		if (response_text_is(out->name, name))
 			return true;
 	return false;
 }
@@ -228,21 +220,21 @@ response_find(const struct buf *fields, const char *name, struct field *out)
 static void
 mark(struct buf *fields, const struct field *f)
 {
-	fields->data[f->name - fields->data] = MARK;
+	fields->data[f->name.p - fields->data] = MARK;
 }
 
 /* Whether an option of that Connection field is the name of f. */
 static bool
 is_option(const struct field *connection, const struct field *f)
 {
-	const char *p = connection->value, *end = p + connection->value_len;
+	const char *p = connection->value.p, *end = p + connection->value.n;
 	size_t n;
 
 	while (p < end) {
 		for (n = 0; p + n < end && p[n] != ',' && !ascii_is_blank(p[n]);
 		     n++)
 			;
-		if (n == f->name_len && strncasecmp(p, f->name, n) == 0)
+		if (n == f->name.n && strncasecmp(p, f->name.p, n) == 0)
 			return true;
 		p += n;
 		while (p < end && (*p == ',' || ascii_is_blank(*p)))
@@ -260,10 +252,10 @@ mark_options(struct buf *fields)
 	size_t pos = 0, at;
 
 	while (response_next(fields, &pos, &f)) {
-		if (response_field_is(&f, "Connection"))
+		if (response_text_is(f.name, "Connection"))
 			continue;
 		for (at = 0; response_next(fields, &at, &c);)
-			if (response_field_is(&c, "Connection") &&
+			if (response_text_is(c.name, "Connection") &&
 			    is_option(&c, &f)) {
 				mark(fields, &f);
 				break;
@@ -274,7 +266,7 @@ mark_options(struct buf *fields)
 static bool
 is_one_of(const struct field *f, const char *const *names, size_t n)
 {
-	while (n > 0 && !response_field_is(f, names[n - 1]))
+	while (n > 0 && !response_text_is(f->name, names[n - 1]))
 		n--;
 	return n > 0;
 }
@@ -287,7 +279,7 @@ response_remove(struct response *r, const char *const *names, size_t n)
 	struct field f;
 
 	while (response_next(fields, &pos, &f)) {
-		if (*f.name != MARK && !is_one_of(&f, names, n)) {
+		if (*f.name.p != MARK && !is_one_of(&f, names, n)) {
 			memmove(fields->data + w, fields->data + start,
 			    pos - start);
 			w += pos - start;

@@ -28,11 +28,14 @@ struct response {
 	size_t body_len;
 };
 
+/* A part of a head; borrowed, and not NUL-terminated. */
+struct response_text {
+	const char *p;
+	size_t n;
+};
+
 struct field {
-	const char *name; /* not NUL-terminated: name_len bytes */
-	size_t name_len;
-	const char *value; /* without blanks around it */
-	size_t value_len;
+	struct response_text name, value; /* value: without blanks around it */
 };
 
 /* Makes an empty response with status 200. */
@@ -62,9 +65,6 @@ bool response_is_block(const char *text, size_t len);
  */
 bool response_next(const struct buf *fields, size_t *pos, struct field *out);
 
-/* Whether the field has that name, in any case of letters. */
-bool response_field_is(const struct field *f, const char *name);
-
 /* Finds the first field of that name; false if there is none. */
 bool
 response_find(const struct buf *fields, const char *name, struct field *out);
@@ -91,12 +91,6 @@ enum rc response_head(const struct response *r, struct buf *out);
 const char *response_reason(int status);
 
 /* --- the text of a head ----------------------------------------------- */
-
-/* A part of a head; borrowed. */
-struct response_text {
-	const char *p;
-	size_t n;
-};
 
 /* A token: RFC 9110, section 5.6.2. */
 bool response_text_is_token(struct response_text t);

@@ -21,13 +21,13 @@ check_fields(const struct buf *fields)
 	size_t pos = 0, n = 0;
 
 	while (response_next(fields, &pos, &f)) {
-		assert(f.name_len > 0);
-		assert(memchr(f.value, '\0', f.value_len) == NULL);
-		assert(memchr(f.value, '\r', f.value_len) == NULL);
-		assert(!response_field_is(&f, "Status"));
-		assert(!response_field_is(&f, "Connection"));
-		assert(!response_field_is(&f, "Transfer-Encoding"));
-		assert(!response_field_is(&f, "Idempotency-Outcome"));
+		assert(f.name.n > 0);
+		assert(memchr(f.value.p, '\0', f.value.n) == NULL);
+		assert(memchr(f.value.p, '\r', f.value.n) == NULL);
+		assert(!response_text_is(f.name, "Status"));
+		assert(!response_text_is(f.name, "Connection"));
+		assert(!response_text_is(f.name, "Transfer-Encoding"));
+		assert(!response_text_is(f.name, "Idempotency-Outcome"));
 		n++;
 	}
 	assert(pos == fields->len && n <= LIMIT_FIELDS);

@@ -135,8 +135,8 @@ assert_field(const char *name, const char *value)
 	struct field f;
 
 	assert_true(response_find(&r.fields, name, &f));
-	assert_int_equal(f.value_len, strlen(value));
-	assert_memory_equal(f.value, value, f.value_len);
+	assert_int_equal(f.value.n, strlen(value));
+	assert_memory_equal(f.value.p, value, f.value.n);
 }
 
 /* The fields of a problem, whatever its form. */
