@@ -31,19 +31,11 @@ form_kind_of(const char *content_type)
 }
 
 enum form_event
-form_bad(struct form *f)
+form_over(struct form *f, enum form_event event)
 {
-	f->state = STATE_BAD;
+	f->over = event;
 	f->p = f->end; /* the rest is of no use */
-	return FORM_BAD;
-}
-
-enum form_event
-form_no_memory(struct form *f)
-{
-	f->state = STATE_NO_MEMORY;
-	f->p = f->end;
-	return FORM_NO_MEMORY;
+	return event;
 }
 
 void
@@ -56,17 +48,11 @@ form_init(struct form *f, enum form_kind kind, const char *content_type)
 	buf_init(&f->file_name, LIMIT_FORM_HEAD);
 	buf_init(&f->type, LIMIT_FORM_HEAD);
 	buf_init(&f->head, LIMIT_FORM_HEAD);
-	switch (kind) {
-	case FORM_NONE:
-		(void)form_bad(f);
-		break;
-	case FORM_URLENCODED:
-		f->state = STATE_START;
-		break;
-	case FORM_MULTIPART:
+	f->state = STATE_START;
+	if (kind == FORM_NONE)
+		(void)form_over(f, FORM_BAD);
+	else if (kind == FORM_MULTIPART)
 		form_multipart_init(f, content_type);
-		break;
-	}
 }
 
 void
@@ -163,7 +149,7 @@ read_name(struct form *f)
 	if (s == f->end && !f->finished)
 		return FORM_NEED;
 	if (buf_add(&f->name, f->raw.data, f->raw.len) != RC_OK)
-		return form_no_memory(f);
+		return form_over(f, FORM_NO_MEMORY);
 	buf_truncate(&f->name, form_decode(f->name.data, f->name.len));
 	f->is_named = true;
 	if (s < f->end && *s == '=') {
@@ -171,7 +157,7 @@ read_name(struct form *f)
 		f->p++;
 	}
 	if (f->raw.rc != RC_OK)
-		return form_no_memory(f);
+		return form_over(f, FORM_NO_MEMORY);
 	f->state = STATE_VALUE;
 	return FORM_FIELD;
 }
@@ -200,12 +186,8 @@ next_urlencoded(struct form *f)
 	switch (f->state) {
 	case STATE_START:
 	case STATE_SEPARATOR:
-		if (f->p == f->end) {
-			if (!f->finished)
-				return FORM_NEED;
-			f->state = STATE_END;
-			return FORM_END;
-		}
+		if (f->p == f->end)
+			return f->finished ? form_over(f, FORM_END) : FORM_NEED;
 		if (f->state == STATE_SEPARATOR) {
 			assert(*f->p == '&');
 			f->p++;
@@ -225,17 +207,8 @@ next_urlencoded(struct form *f)
 enum form_event
 form_next(struct form *f)
 {
-	switch (f->state) {
-	case STATE_BAD:
-		f->p = f->end;
-		return FORM_BAD;
-	case STATE_NO_MEMORY:
-		f->p = f->end;
-		return FORM_NO_MEMORY;
-	case STATE_END:
-		return FORM_END;
-	default:
-		return f->kind == FORM_MULTIPART ? form_multipart_next(f)
-						 : next_urlencoded(f);
-	}
+	if (f->over != FORM_NEED)
+		return form_over(f, f->over);
+	return f->kind == FORM_MULTIPART ? form_multipart_next(f)
+					 : next_urlencoded(f);
 }

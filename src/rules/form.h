@@ -47,6 +47,7 @@ struct form {
 
 	/* private */
 	enum form_kind kind;
+	enum form_event over; /* each later call returns it; FORM_NEED: none */
 	int state;
 	const char *p, *end; /* the bytes that were not read yet */
 	bool finished;
@@ -81,9 +82,6 @@ size_t form_decode(char *s, size_t n);
 /* --- for form.c and form_multipart.c alone -------------------------------- */
 
 enum form_state {
-	STATE_BAD,
-	STATE_NO_MEMORY,
-	STATE_END,
 	/* urlencoded */
 	STATE_START, /* nothing was read yet */
 	STATE_NAME,
@@ -100,9 +98,8 @@ enum form_state {
 	STATE_EPILOGUE
 };
 
-/* Each sets the state, and returns the event. */
-enum form_event form_bad(struct form *f);
-enum form_event form_no_memory(struct form *f);
+/* Returns the event, and so does each later form_next(). */
+enum form_event form_over(struct form *f, enum form_event event);
 
 /* Forgets the last field. */
 void form_begin_field(struct form *f);

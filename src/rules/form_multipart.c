@@ -31,10 +31,10 @@ form_multipart_init(struct form *f, const char *content_type)
 	rc = media_parameter(
 	    content_type, strlen(content_type), "boundary", &boundary);
 	if (rc == RC_NOMEM) {
-		f->state = STATE_NO_MEMORY;
+		(void)form_over(f, FORM_NO_MEMORY);
 	} else if (rc != RC_OK || boundary.len == 0 ||
 	    strpbrk(boundary.data, "\r\n") != NULL) {
-		(void)form_bad(f);
+		(void)form_over(f, FORM_BAD);
 	} else {
 		memcpy(f->delimiter, "\r\n--", 4);
 		memcpy(f->delimiter + 4, boundary.data, boundary.len);
@@ -77,15 +77,15 @@ read_disposition(struct form *f, const char *value, size_t len)
 	enum rc rc;
 
 	if (!media_is(value, len, "form-data"))
-		return form_bad(f);
+		return form_over(f, FORM_BAD);
 	rc = media_parameter(value, len, "name", &f->name);
 	f->is_named = rc == RC_OK;
 	if (rc == RC_OK || rc == RC_NOTFOUND)
 		rc = read_file_name(f, value, len);
 	if (rc == RC_NOMEM)
-		return form_no_memory(f);
+		return form_over(f, FORM_NO_MEMORY);
 	if (rc == RC_INVALID || rc == RC_LIMIT)
-		return form_bad(f);
+		return form_over(f, FORM_BAD);
 	return FORM_FIELD;
 }
 
@@ -120,7 +120,7 @@ multipart_read_head(struct form *f)
 			continue;
 		if (response_text_is(name, "Content-Disposition")) {
 			if (disposed)
-				return form_bad(f);
+				return form_over(f, FORM_BAD);
 			disposed = true;
 			event = read_disposition(f, value.p, value.n);
 			if (event != FORM_FIELD)
@@ -132,12 +132,12 @@ multipart_read_head(struct form *f)
 		}
 	}
 	if (!disposed)
-		return form_bad(f);
+		return form_over(f, FORM_BAD);
 	/* RFC 7578, section 4.4: the default. */
 	if (!typed)
 		buf_adds(&f->type, "text/plain");
 	if (f->type.rc != RC_OK)
-		return form_no_memory(f);
+		return form_over(f, FORM_NO_MEMORY);
 	f->state = STATE_DATA;
 	/* The CRLF that ends the head may be the delimiter's, if the part has
 	 * no data. */
@@ -157,14 +157,14 @@ multipart_take_head(struct form *f)
 		c = *f->p++;
 		if (c == '\n' &&
 		    (head->len == 0 || head->data[head->len - 1] != '\r'))
-			return form_bad(f);
+			return form_over(f, FORM_BAD);
 		if (c != '\n' && head->len > 0 &&
 		    head->data[head->len - 1] == '\r')
-			return form_bad(f);
+			return form_over(f, FORM_BAD);
 		if ((rc = buf_addc(head, c)) == RC_LIMIT)
-			return form_bad(f);
+			return form_over(f, FORM_BAD);
 		if (rc != RC_OK)
-			return form_no_memory(f);
+			return form_over(f, FORM_NO_MEMORY);
 		if (c != '\n')
 			continue;
 		if (head->len == 2 ||
@@ -254,7 +254,7 @@ next_part(struct form *f)
 	default:
 		assert(!"a state between two parts");
 	}
-	return form_bad(f);
+	return form_over(f, FORM_BAD);
 }
 
 enum form_event
@@ -290,7 +290,6 @@ form_multipart_next(struct form *f)
 	if (event != FORM_NEED || !f->finished)
 		return event;
 	if (f->state != STATE_EPILOGUE)
-		return form_bad(f);
-	f->state = STATE_END;
-	return FORM_END;
+		return form_over(f, FORM_BAD);
+	return form_over(f, FORM_END);
 }

@@ -8,7 +8,6 @@
 #include "config.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -155,16 +154,6 @@ key_search_suits(const struct conf_source *source, const struct request *rq)
 	return true;
 }
 
-static size_t
-count_sources(const struct conf_key_from *from)
-{
-	size_t n = 0, i;
-
-	for (i = 0; i < from->n; i++)
-		n += from->item[i].n;
-	return n;
-}
-
 static enum rc
 search_read_head(
     struct key_search *s, enum conf_key_syntax syntax, const struct request *rq)
@@ -201,18 +190,16 @@ key_search_init(struct key_search *s, const struct conf_key_from *from,
     const unsigned char *secret)
 {
 	const char *type = request_param(rq, "CONTENT_TYPE");
-	size_t i, j, n = count_sources(from);
+	size_t i, j;
 	enum rc rc;
 
+	assert(from->n <= LIMIT_KEY_FROM);
 	memset(s, 0, sizeof(*s));
 	s->from = from;
 	s->secret = secret;
 	/* An encoded byte takes three. */
 	buf_init(&s->field, (size_t)3 * LIMIT_KEY);
 	form_init(&s->form, FORM_NONE, NULL);
-	s->value = calloc(n > 0 ? n : 1, sizeof(*s->value));
-	if (s->value == NULL)
-		return RC_NOMEM;
 	for (i = 0; i < from->n; i++) {
 		for (j = 0; j < from->item[i].n; j++, s->n++) {
 			s->value[s->n].source = &from->item[i].part[j];
@@ -234,7 +221,6 @@ key_search_free(struct key_search *s)
 
 	for (i = 0; i < s->n; i++)
 		buf_free(&s->value[i].text);
-	free(s->value);
 	form_free(&s->form);
 	buf_free(&s->field);
 }

@@ -27,7 +27,7 @@ struct key_search {
 	/* private */
 	const struct conf_key_from *from;
 	const unsigned char *secret;
-	struct key_value *value; /* one for each source */
+	struct key_value value[2 * LIMIT_KEY_FROM]; /* one for each source */
 	size_t n;
 	enum form_kind kind; /* of the body */
 	bool may_be_json;
