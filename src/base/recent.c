@@ -155,7 +155,7 @@ refused_find(const char *line)
 
 /* Whether there is a line for the log. */
 static bool
-may_say(struct refused *r, int64_t now)
+may_log(struct refused *r, int64_t now)
 {
 	if (r->logged != 0 && now - r->logged < PERIOD)
 		return false;
@@ -177,7 +177,7 @@ recent_refused_note(const char *code, const char *limit, const char *route,
 	char line[RECENT_LINE] = "", who[RECENT_LINE] = "";
 	struct refused *r;
 	uint64_t count;
-	bool say;
+	bool logged;
 
 	write_who(route, caller, who);
 	/* Which limit it is stands in the log. */
@@ -193,10 +193,10 @@ recent_refused_note(const char *code, const char *limit, const char *route,
 	r->over = false;
 	r->at = now;
 	count = ++r->count;
-	say = may_say(r, now);
+	logged = may_log(r, now);
 	atomic_store(&any, true);
 	lock_give(&lock_notes);
-	if (say)
+	if (logged)
 		log_event(LOG_WARN, "refused", NULL, LOG_S("code", code),
 		    LOG_S("limit", limit),
 		    LOG_S(

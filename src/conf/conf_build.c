@@ -90,7 +90,7 @@ derive_programs(struct conf_route *route)
 	    key_is_from(route, CONF_FROM_COOKIE);
 }
 
-/* As that of an effect, but it has less to say. */
+/* As that of an effect, but its output is shorter. */
 static void
 derive_attention(struct conf_program *program)
 {

@@ -188,33 +188,24 @@ take_pair(const unsigned char **p, size_t *left, const unsigned char **name,
 static enum fcgi_event
 decode_params(struct fcgi *f)
 {
-	const unsigned char *p, *name;
-	size_t left, name_len, value_len, count = 0;
-	char *to;
+	const unsigned char *p = (const unsigned char *)f->text.data, *name;
+	size_t left = f->text.len, name_len, value_len;
+	const size_t room = MIN(left / 2, LIMIT_PARAM_COUNT);
+	char *to = f->text.data;
+	struct param *param;
 
-	p = (const unsigned char *)f->text.data;
-	left = f->text.len;
+	assert(f->params == NULL);
+	f->params = malloc((room + 1) * sizeof(*f->params));
+	if (f->params == NULL)
+		return broken(f, "no memory");
 	while (left > 0) {
 		if (!take_pair(&p, &left, &name, &name_len, &value_len))
 			return broken(f, "a parameter is longer than its data");
-		if (++count > LIMIT_PARAM_COUNT)
+		if (f->nparams == room)
 			return broken(f, "too many parameters");
-	}
-	assert(f->params == NULL);
-	f->params = calloc(count > 0 ? count : 1, sizeof(*f->params));
-	if (f->params == NULL)
-		return broken(f, "no memory");
-
-	p = (const unsigned char *)f->text.data;
-	left = f->text.len;
-	to = f->text.data;
-	while (left > 0) {
-		struct param *param = &f->params[f->nparams++];
-
-		if (!take_pair(&p, &left, &name, &name_len, &value_len))
-			abort();
 		if (memchr(name, '\0', name_len + value_len) != NULL)
 			f->has_nul = true;
+		param = &f->params[f->nparams++];
 		memmove(to, name, name_len);
 		param->name = to;
 		to[name_len] = '\0';
@@ -224,6 +215,9 @@ decode_params(struct fcgi *f)
 		to[value_len] = '\0';
 		to += value_len + 1;
 	}
+	param = realloc(f->params, (f->nparams + 1) * sizeof(*param));
+	if (param != NULL)
+		f->params = param;
 	f->state = STATE_STDIN;
 	return FCGI_EV_HEAD;
 }

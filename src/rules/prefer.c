@@ -163,13 +163,13 @@ bool
 prefer_respond_async(const struct request *request)
 {
 	struct list list = { .request = request, .variable = "HTTP_PREFER" };
-	bool asks = false, told = false;
+	bool asks = false, found = false;
 	struct element e;
 
 	while (next_element(&list, &e)) {
-		if (told || !element_is(&e, "respond-async"))
+		if (found || !element_is(&e, "respond-async"))
 			continue;
-		told = true;
+		found = true;
 		/* No value, or an empty one, asks; another declines. */
 		asks = e.value == NULL ||
 		    prefer_is_word(e.value, e.value_len, "\"\"");
