@@ -19,7 +19,12 @@
  * holds. */
 typedef unsigned conf_line;
 
-struct conf_origin;
+/* The line at which each option of a section was set, by its index in the
+ * table.  No section has as many options as that. */
+#define CONF_OPTION_MAX 64
+struct conf_origin {
+	conf_line line[CONF_OPTION_MAX];
+};
 
 struct conf_list {
 	char **item; /* n strings, then NULL */
@@ -149,7 +154,7 @@ struct conf_key_from { /* the first alternative that is there counts */
 struct conf_route {
 	const char *path; /* "/payments"; "" for the defaults */
 	conf_line line;   /* the line of its section */
-	struct conf_origin *origin;
+	struct conf_origin origin;
 	struct metrics_route *metrics; /* set by settings_load(); NULL: none */
 	/* Two programs that differ in argv and protocol.  No handler:
 	 * SCRIPT_FILENAME names it; no reconcile: no program is asked. */
@@ -191,7 +196,7 @@ struct conf_route {
 struct conf_effect {
 	const char *name; /* the topic */
 	conf_line line;   /* the line of its section */
-	struct conf_origin *origin;
+	struct conf_origin origin;
 	struct conf_program program; /* its argv is never empty */
 	int64_t backoff;
 	unsigned attempts;
@@ -199,7 +204,7 @@ struct conf_effect {
 
 struct conf {
 	const char *file; /* the file's name, for messages; may be NULL */
-	struct conf_origin *origin; /* conf_line_of_*() */
+	struct conf_origin origin; /* conf_line_of_*() */
 
 	/* [server] */
 	const char *database; /* a file, or a URI: it may have a password */

@@ -27,7 +27,6 @@ struct owner {
 	atomic_uint references;
 	atomic_bool retired;
 	struct conf_arena arena;
-	struct conf_origin server, defaults;
 };
 
 static struct owner *
@@ -122,8 +121,6 @@ conf_new(const char *name, struct conf_error *err)
 	conf = &owner->conf;
 	atomic_init(&owner->references, 1);
 	conf->defaults.path = "";
-	conf->origin = &owner->server;
-	conf->defaults.origin = &owner->defaults;
 	if (name != NULL &&
 	    (conf->file = conf_value_copy(&owner->arena, name, strlen(name))) ==
 		NULL) {
@@ -165,7 +162,7 @@ conf_set(struct conf *conf, const char *name, const char *value,
 			    (unsigned char)*s);
 	if (!conf_option_set(option, conf, value, conf_arena(conf), err))
 		return false;
-	conf->origin->line[conf_option_index(option)] = 0;
+	conf->origin.line[conf_option_index(option)] = 0;
 	return true;
 }
 
@@ -180,10 +177,10 @@ conf_set_handler(struct conf *conf, char *const *argv, struct conf_error *err)
 	if (!conf_text_words(argv, conf_arena(conf), &handler, &why))
 		return conf_value_fail(err, "handler: %s", why.text);
 	conf->defaults.handler.argv = handler;
-	conf->defaults.origin->line[option] = 0;
+	conf->defaults.origin.line[option] = 0;
 	for (size_t i = 0; i < conf->nroutes; i++) {
 		conf->routes[i].handler.argv = handler;
-		conf->routes[i].origin->line[option] = 0;
+		conf->routes[i].origin.line[option] = 0;
 	}
 	return true;
 }
@@ -233,26 +230,26 @@ conf_check(const struct conf *conf, struct conf_error *err)
 conf_line
 conf_line_of_server(const struct conf *conf, const char *option)
 {
-	return conf_option_line(conf->origin, CONF_SERVER, option);
+	return conf_option_line(&conf->origin, CONF_SERVER, option);
 }
 
 conf_line
 conf_line_of_own(const struct conf_route *route, const char *option)
 {
-	return conf_option_line(route->origin, CONF_ROUTE, option);
+	return conf_option_line(&route->origin, CONF_ROUTE, option);
 }
 
 conf_line
 conf_line_of_route(
     const struct conf *conf, const struct conf_route *route, const char *option)
 {
-	const struct conf_origin *defaults = conf->defaults.origin;
+	const struct conf_origin *defaults = &conf->defaults.origin;
 	const conf_line line = conf_line_of_own(route, option);
 
 	if (line != 0)
 		return line;
 	/* To a route with a preset that of [defaults] means nothing. */
-	if (conf_option_line(route->origin, CONF_ROUTE, "preset") != 0 &&
+	if (conf_option_line(&route->origin, CONF_ROUTE, "preset") != 0 &&
 	    conf_preset_set(defaults, option))
 		return 0;
 	return conf_option_line(defaults, CONF_ROUTE, option);
@@ -261,7 +258,7 @@ conf_line_of_route(
 conf_line
 conf_line_of_effect(const struct conf_effect *effect, const char *option)
 {
-	return conf_option_line(effect->origin, CONF_EFFECT, option);
+	return conf_option_line(&effect->origin, CONF_EFFECT, option);
 }
 
 struct conf *

@@ -92,7 +92,7 @@ clash_check_route(struct clash *clash)
 		    "scope_required", "scope");
 	if (conf_has_preset(route, CONF_PRESET_WEBHOOK) &&
 	    (conf_line_of_route(conf, route, "key_from") == 0 ||
-		conf_preset_set(route->origin, "key_from")))
+		conf_preset_set(&route->origin, "key_from")))
 		report_route(clash,
 		    "preset = webhook needs a key_from that names the sender's "
 		    "id, such as header:X-GitHub-Delivery or json:/id",
@@ -242,7 +242,7 @@ static bool
 preset_apply(
     struct conf_route *route, struct conf_arena *arena, struct conf_error *why)
 {
-	struct conf_origin *origin = route->origin;
+	struct conf_origin *origin = &route->origin;
 	const conf_line at = line_of_preset(origin);
 	const char *given[CONF_OPTION_MAX] = { NULL };
 	const struct preset_value *v;
@@ -297,12 +297,12 @@ conf_preset(struct conf *conf, conf_line *where, struct conf_error *why)
 	struct conf_route plain = conf->defaults, *route;
 	struct conf_arena *arena = conf_arena(conf);
 
-	*where = line_of_preset(conf->defaults.origin);
+	*where = line_of_preset(&conf->defaults.origin);
 	if (!preset_apply(&conf->defaults, arena, why))
 		return false;
 	for (size_t i = 0; i < conf->nroutes; i++) {
 		route = &conf->routes[i];
-		*where = line_of_preset(route->origin);
+		*where = line_of_preset(&route->origin);
 		if (!preset_apply(route, arena, why))
 			return false;
 		conf_option_inherit(

@@ -257,7 +257,7 @@ conf_option_line(const struct conf_origin *origin, enum conf_section section,
 	const struct conf_option *option = conf_option_find(section, name);
 
 	assert(option != NULL);
-	return origin != NULL ? origin->line[conf_option_index(option)] : 0;
+	return origin->line[conf_option_index(option)];
 }
 
 static bool
@@ -389,7 +389,7 @@ conf_option_inherit(struct conf_route *route, const struct conf_route *from)
 	for (size_t i = 0; i < COUNT(route_options); i++) {
 		const struct conf_option *option = &route_options[i];
 
-		if (route->origin->line[i] == 0)
+		if (route->origin.line[i] == 0)
 			memcpy(to + option->offset, source + option->offset,
 			    option->size);
 	}

@@ -14,16 +14,7 @@ enum conf_section {
 	CONF_EFFECT  /* options of a struct conf_effect */
 };
 
-/* No section has as many options as this. */
-#define CONF_OPTION_MAX 64
-
 struct conf_option;
-
-/* The line at which each option of a section was set, by
- * conf_option_index(). */
-struct conf_origin {
-	conf_line line[CONF_OPTION_MAX];
-};
 
 /* NULL if there is none. */
 const struct conf_option *
@@ -31,8 +22,7 @@ conf_option_find(enum conf_section section, const char *name);
 
 size_t conf_option_index(const struct conf_option *option);
 
-/* The line at which the option was set, which must exist; 0: it was not set, or
- * origin is NULL. */
+/* The line at which the option was set, which must exist; 0: it was not set. */
 conf_line conf_option_line(const struct conf_origin *origin,
     enum conf_section section, const char *name);
 

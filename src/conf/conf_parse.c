@@ -73,14 +73,6 @@ enter(struct parser *p, const char *section, enum conf_section kind, void *base,
 	return true;
 }
 
-/* Makes room for the lines at which the options of a section are set. */
-static bool
-parse_origin(struct parser *p, struct conf_origin **origin)
-{
-	*origin = conf_value_alloc(conf_arena(p->conf), sizeof(**origin));
-	return *origin != NULL || fail(p, "no memory");
-}
-
 /* Makes room for one more behind n elements, which is zeroed; returns where
  * they are now; NULL, with a message. */
 static void *
@@ -121,8 +113,7 @@ open_route(struct parser *p, const char *text)
 	route += conf->nroutes++;
 	route->path = path;
 	route->line = p->line;
-	return parse_origin(p, &route->origin) &&
-	    enter(p, "[route]", CONF_ROUTE, route, route->origin);
+	return enter(p, "[route]", CONF_ROUTE, route, &route->origin);
 }
 
 /* A topic is a token, RFC 9110, section 5.6.2. */
@@ -156,8 +147,7 @@ open_effect(struct parser *p, const char *text)
 	effect->line = p->line;
 	if (!conf_option_defaults(CONF_EFFECT, effect, conf_arena(conf), &why))
 		return fail(p, "%s", why.text);
-	return parse_origin(p, &effect->origin) &&
-	    enter(p, "[effect]", CONF_EFFECT, effect, effect->origin);
+	return enter(p, "[effect]", CONF_EFFECT, effect, &effect->origin);
 }
 
 /* Notes the line of a section that stands once. */
@@ -198,12 +188,12 @@ open_section(struct parser *p, char *line)
 	name = trim(line + 1);
 
 	if (strcmp(name, "server") == 0) {
-		enter(p, "[server]", CONF_SERVER, p->conf, p->conf->origin);
+		enter(p, "[server]", CONF_SERVER, p->conf, &p->conf->origin);
 		return open_single(p, &p->server_line);
 	}
 	if (strcmp(name, "defaults") == 0) {
 		enter(p, "[defaults]", CONF_ROUTE, &p->conf->defaults,
-		    p->conf->defaults.origin);
+		    &p->conf->defaults.origin);
 		return open_single(p, &p->defaults_line);
 	}
 	if (parse_is_word(name, "route", &argument))

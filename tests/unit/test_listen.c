@@ -58,24 +58,23 @@ remove_socket(UNUSED void **state)
 
 AROUND_EACH(NULL, remove_socket)
 
-static struct conf_origin lines;
-
 static void
-set_line(const char *option, conf_line line)
+set_line(struct conf *conf, const char *option, conf_line line)
 {
-	lines.line[conf_option_index(conf_option_find(CONF_SERVER, option))] =
+	conf->origin
+	    .line[conf_option_index(conf_option_find(CONF_SERVER, option))] =
 	    line;
 }
 
 static struct conf
 conf_for(const char *socket)
 {
-	memset(&lines, 0, sizeof(lines));
-	set_line("socket", socket != NULL ? 7 : 0);
-	return (struct conf){ .file = "test.conf",
-		.origin = &lines,
-		.socket = socket,
-		.socket_mode = 0660 };
+	struct conf conf = {
+		.file = "test.conf", .socket = socket, .socket_mode = 0660
+	};
+
+	set_line(&conf, "socket", socket != NULL ? 7 : 0);
+	return conf;
 }
 
 /* Opens what must be refused, with a message that begins and ends so. */
@@ -139,7 +138,7 @@ TEST(no_other_file_is_changed_by_the_sockets_name)
 		stand_in = links[i % 2];
 		if (i >= 2 && geteuid() == 0) { /* has to be given away */
 			conf.socket_user = "54321";
-			set_line("socket_user", 7);
+			set_line(&conf, "socket_user", 7);
 			refused(&conf, "test.conf:7: ", "File exists");
 		} else
 			opened(&conf);
@@ -175,7 +174,7 @@ TEST(unknown_owner_leaves_no_socket_behind)
 	struct conf conf = conf_for(spec);
 
 	conf.socket_user = "no-such-user";
-	set_line("socket_user", 8);
+	set_line(&conf, "socket_user", 8);
 	refused(&conf, "test.conf:8: socket_user: ", "no-such-user");
 	assert_int_equal(access(sock, F_OK), -1);
 	/* Not 0, for want of bits. */
@@ -184,7 +183,7 @@ TEST(unknown_owner_leaves_no_socket_behind)
 	assert_int_equal(access(sock, F_OK), -1);
 	conf.socket_user = NULL;
 	conf.socket_group = "no-such-group";
-	set_line("socket_group", 9);
+	set_line(&conf, "socket_group", 9);
 	refused(&conf, "test.conf:9: socket_group: ", "no-such-group");
 	assert_int_equal(access(sock, F_OK), -1);
 }
@@ -242,7 +241,7 @@ TEST(allow_peers_needs_a_unix_socket)
 	struct conf conf = conf_for("tcp:127.0.0.1:0");
 
 	conf.allow_peers = (struct conf_list){ peer, 1 };
-	set_line("allow_peers", 11);
+	set_line(&conf, "allow_peers", 11);
 	refused(&conf, "test.conf:11: allow_peers: ", "unix socket only");
 }
 
