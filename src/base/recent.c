@@ -155,7 +155,7 @@ refused_find(const char *line)
 
 /* Whether there is a line for the log. */
 static bool
-may_log(struct refused *r, int64_t now)
+refused_may_log(struct refused *r, int64_t now)
 {
 	if (r->logged != 0 && now - r->logged < PERIOD)
 		return false;
@@ -193,7 +193,7 @@ recent_refused_note(const char *code, const char *limit, const char *route,
 	r->over = false;
 	r->at = now;
 	count = ++r->count;
-	logged = may_log(r, now);
+	logged = refused_may_log(r, now);
 	atomic_store(&any, true);
 	lock_give(&lock_notes);
 	if (logged)

@@ -67,7 +67,7 @@ add_lines(struct buf *out, char kind, const struct conf_list *list, bool fold)
 /* Lists the alternatives of key_from that may be in query or body.  Fields and
  * cookies do not count anyway. */
 static void
-list_keys(const struct conf_key_from *from, struct conf_list *out)
+spec_list_keys(const struct conf_key_from *from, struct conf_list *out)
 {
 	const struct conf_alternative *a;
 	bool counts;
@@ -104,7 +104,7 @@ fingerprint_spec_write(const struct conf_route *route, struct buf *out)
 
 	buf_clear(out);
 	if (how != CONF_FINGERPRINT_NONE)
-		list_keys(&route->key_from, &keys);
+		spec_list_keys(&route->key_from, &keys);
 	buf_addf(out, "%s\n", first_lines[how][keys.n > 0]);
 	add_lines(out, 'h', &route->fingerprint_headers, true);
 	/* Ignored values make no difference where JSON is not read. */

@@ -73,7 +73,7 @@ media_read_value(const char *s, const char *end, struct buf *out)
 }
 
 static const char *
-skip_blanks(const char *s, const char *end)
+media_skip_blanks(const char *s, const char *end)
 {
 	while (s < end && ascii_is_blank(*s))
 		s++;
@@ -102,7 +102,7 @@ media_parameter(
 		found = found || wanted;
 		buf_init(&unused, 0);
 		p = media_read_value(
-		    skip_blanks(p + 1, end), end, wanted ? out : &unused);
+		    media_skip_blanks(p + 1, end), end, wanted ? out : &unused);
 		if (out->rc != RC_OK || p == NULL)
 			return out->rc != RC_OK ? out->rc : RC_INVALID;
 		while (p < end && *p != ';')
