@@ -29,17 +29,15 @@ is_credential(const char *name)
 	    strncmp(name, by_cookie, COOKIE_LEN) == 0;
 }
 
-static enum rc
+static void
 add_hmac(struct buf *out, const char *value, size_t value_len,
     const unsigned char secret[SCOPE_SECRET_LEN])
 {
 	unsigned char md[DIGEST_LEN];
-	enum rc rc = RC_OK;
 
 	digest_mac(secret, SCOPE_SECRET_LEN, value, value_len, md);
-	for (size_t i = 0; i < sizeof(md) && rc == RC_OK; i++)
+	for (size_t i = 0; i < sizeof(md); i++)
 		buf_addf(out, "%02x", md[i]);
-	return rc;
 }
 
 static void
@@ -83,14 +81,14 @@ scope_make(const struct request *req, const struct conf_list *variables,
     const unsigned char secret[SCOPE_SECRET_LEN], struct buf *out, bool *empty)
 {
 	const char *value;
-	enum rc rc = RC_OK;
+	enum rc rc;
 	size_t i, len;
 
 	buf_clear(out);
 	*empty = true;
 	if (scope_repeated(req, variables) != NULL)
 		return RC_INVALID;
-	for (i = 0; i < variables->n && rc == RC_OK; i++) {
+	for (i = 0; i < variables->n; i++) {
 		if (i > 0)
 			buf_addc(out, '|');
 		(void)scope_find(req, variables->item[i], &value, &len);
@@ -98,15 +96,13 @@ scope_make(const struct request *req, const struct conf_list *variables,
 			continue;
 		*empty = false;
 		if (is_credential(variables->item[i]))
-			rc = add_hmac(out, value, len, secret);
+			add_hmac(out, value, len, secret);
 		else if (variables->n == 1)
 			buf_adds(out, value);
 		else
 			add_escaped(out, value);
 	}
-	if (rc == RC_OK)
-		rc = out->rc;
-	if (rc != RC_OK)
+	if ((rc = out->rc) != RC_OK)
 		buf_clear(out);
 	return rc;
 }
