@@ -122,7 +122,7 @@ date_put_imf(int64_t wall, char out[DATE_IMF_LEN + 1])
 /*
  * What is read is written again, and compared with the text.  So whatever is no
  * date, such as a 31st of November, need not be found here: it is not what is
- * written for it.
+ * written for it.  A leap second is read as the second before it, and added.
  */
 
 /* Takes [ "." 1*DIGIT ] off the front of the text. */
@@ -166,18 +166,23 @@ date_rfc3339(const char *text, int64_t *wall)
 	char written[DATE_RFC3339_LEN + 1];
 	int64_t at, fraction, offset;
 	struct parts t;
+	int leap;
 
 	if (sscanf(text, "%4d-%2d-%2d%*c%2d:%2d:%2d", &t.year, &t.month, &t.day,
 		&t.hour, &t.minute, &t.second) != 6)
 		return false;
+	leap = t.second == 60;
+	t.second -= leap;
 	at = date_join(&t);
 	date_put_rfc3339(at, written);
+	if (leap)
+		memcpy(written + n - 2, "60", 2);
 	if (strncasecmp(text, written, n) != 0)
 		return false;
 	text += n;
 	if (!take_fraction(&text, &fraction) || !read_offset(text, &offset))
 		return false;
-	*wall = at + fraction - offset;
+	*wall = at + leap * INT64_C(1000) + fraction - offset;
 	return true;
 }
 
@@ -188,17 +193,22 @@ date_imf(const char *text, int64_t *wall)
 	const char *month;
 	struct parts t;
 	int64_t at;
+	int leap;
 
 	if (sscanf(text, "%*3s, %2d %3s %4d %2d:%2d:%2d", &t.day, name, &t.year,
 		&t.hour, &t.minute, &t.second) != 6 ||
 	    (month = strstr(MONTHS, name)) == NULL)
 		return false;
 	t.month = (int)(month - MONTHS) / 3 + 1;
+	leap = t.second == 60;
+	t.second -= leap;
 	at = date_join(&t);
 	date_put_imf(at, written);
+	if (leap)
+		memcpy(written + strlen("www, dd mmm yyyy hh:mm:"), "60", 2);
 	if (strcmp(text, written) != 0)
 		return false;
-	*wall = at;
+	*wall = at + leap * INT64_C(1000);
 	return true;
 }
 

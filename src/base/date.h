@@ -10,7 +10,7 @@
 /*
  * The years 1970 to 9999 are accepted.  *wall gets ms since 1970; it stays
  * unchanged if the text is no date (false).  Digits after the milliseconds are
- * cut off.  A leap second is no date.
+ * cut off.  A leap second counts as the next second.
  */
 
 /* date-time, RFC 3339, section 5.6. */
