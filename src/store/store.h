@@ -199,26 +199,6 @@ struct store_lease {
 	bool no_request; /* none is stored, and so none must be erased */
 };
 
-/*
- * One write transaction reads the record again, calls decide(), and takes the
- * lease if the decision is DECIDE_RUN.  *decision is the decision made there.
- * Unless it is DECIDE_RUN, found is the record (the caller frees it with
- * record_free()).
- *
- * If the record has another spec than the reservation, and its fingerprint
- * can therefore not be compared here, *decision is DECIDE_BUSY and found is
- * filled in.  The caller compares the fingerprints, and tries again with that
- * fingerprint_spec.
- *
- * decide_is_limit(): max_active, max_open, max_kept or max_store keeps it from
- * running.  If there is no record then, found->id is 0.
- *
- * RC_OK: durable.  RC_BUSY: another process held the write lock for
- * busy_timeout.  RC_FULL, RC_IO, RC_LIMIT (max_wal), RC_CORRUPT, RC_CLOSED.
- */
-enum rc store_reserve(struct store *s, const struct store_reservation *what,
-    struct store_lease *lease, enum decision *decision, struct record *found);
-
 /* Identifies one try to reconcile a key, over all attempts of the key. */
 struct store_tries {
 	int attempt;
@@ -255,7 +235,7 @@ struct store_outcome *store_outcome_new(struct store *s);
 void store_outcome_free(struct store_outcome *outcome);
 /*
  * The next functions record an outcome.  RC_OK: it is durable.  RC_LOST:
- * nothing changed.  RC_INVALID: the key cannot end so.
+ * nothing changed.
  *
  * The store repeats the commit as long as the process lives.  After
  * busy_timeout without success the call returns RC_PENDING, and the store takes
@@ -347,17 +327,6 @@ struct store_ticket {
 	char resource[RECORD_RESOURCE_LEN + 1];
 	bool full; /* the queue is full: nothing was stored */
 };
-
-/*
- * Like store_reserve(), but if the decision is DECIDE_RUN, the request is
- * stored and queued, and no lease is taken.  The reservation must have
- * environment and body.  A key that is already queued stays as it is: accepted.
- * RC_PENDING: it is not known whether the request is stored.  If it is, it is
- * run like any other.
- */
-enum rc store_accept(struct store *s, const struct store_reservation *what,
-    unsigned max_queue, struct store_ticket *ticket, enum decision *decision,
-    struct record *found);
 
 /* The job that has been due longest, which the caller frees.  RC_NOTFOUND: no
  * job is due, and job->queued_at is the time of the next one; 0: none is

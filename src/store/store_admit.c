@@ -20,16 +20,16 @@ is_duration(int64_t ms)
 	return ms >= 0 && ms <= ROW_TIME_MAX;
 }
 
-bool
-store_admit_is_sound(const struct store_reservation *what, bool leased)
+void
+store_admit_check(const struct store_reservation *what, bool leased)
 {
-	return is_duration(what->lease) && is_duration(what->retention) &&
+	assert(is_duration(what->lease) && is_duration(what->retention) &&
 	    is_duration(what->expired_retention) &&
-	    is_duration(what->reconcile_delay) &&
-	    (!leased ||
-		(what->attempt == NULL ? what->on_crash != CONF_CRASH_RESUME
-				       : what->on_crash == CONF_CRASH_RESUME ||
-			    what->reconcile_delay > 0));
+	    is_duration(what->reconcile_delay));
+	assert(!leased ||
+	    (what->attempt == NULL ? what->on_crash != CONF_CRASH_RESUME
+				   : what->on_crash == CONF_CRASH_RESUME ||
+			what->reconcile_delay > 0));
 }
 
 void
@@ -333,28 +333,23 @@ store_admit_take(struct tx *tx, struct store_admit *p)
 
 /* --- the verbs ------------------------------------------------------------ */
 
-bool
-store_admission_begin(struct store_admission *a, enum rc *rc)
+void
+store_admission_begin(struct store_admission *a)
 {
 	const struct store_asked *asked = &a->asked;
 	const struct store_reservation *what = asked->what;
 	const bool accepts = asked->ticket != NULL;
 
-	assert(accepts || asked->lease != NULL);
+	assert(accepts ? what->environment != NULL : asked->lease != NULL);
+	store_admit_check(what, !accepts);
 	memset(asked->found, 0, sizeof(*asked->found));
 	*asked->decision = DECIDE_BUSY;
 	if (accepts)
 		memset(asked->ticket, 0, sizeof(*asked->ticket));
 	else
 		memset(asked->lease, 0, sizeof(*asked->lease));
-	*rc = RC_INVALID;
-	if (!store_admit_is_sound(what, !accepts) ||
-	    (accepts && what->environment == NULL))
-		return false;
-	*rc = RC_OK;
 	store_admit_init(&a->admit, what, accepts);
 	a->admit.max_queue = asked->max_queue;
-	return true;
 }
 
 enum rc
@@ -383,40 +378,4 @@ store_admission_end(struct store_admission *a, enum rc rc)
 		asked->lease->no_request = !p->keep;
 	}
 	return rc;
-}
-
-static enum rc
-admission_do(struct store *s, struct store_admission *a)
-{
-	enum rc rc;
-
-	if (!store_admission_begin(a, &rc))
-		return rc;
-	return store_admission_end(a, store_admit_do(s, &a->admit));
-}
-
-enum rc
-store_reserve(struct store *s, const struct store_reservation *what,
-    struct store_lease *lease, enum decision *decision, struct record *found)
-{
-	struct store_admission a = {
-		.asked = { .what = what, .lease = lease, .found = found }
-	};
-
-	a.asked.decision = decision;
-	return admission_do(s, &a);
-}
-
-enum rc
-store_accept(struct store *s, const struct store_reservation *what,
-    unsigned max_queue, struct store_ticket *ticket, enum decision *decision,
-    struct record *found)
-{
-	struct store_admission a = { .asked = { .what = what,
-					 .ticket = ticket,
-					 .max_queue = max_queue,
-					 .found = found } };
-
-	a.asked.decision = decision;
-	return admission_do(s, &a);
 }

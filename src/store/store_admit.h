@@ -31,9 +31,9 @@ struct store_admit {
 	bool accepts;       /* it is queued; else it takes the lease */
 	bool keep;          /* the request is stored */
 	unsigned max_queue; /* keys that wait for a worker, at most */
-	/* made before the transaction, which other callers may wait for */
-	char uuid[RECORD_UUID_LEN +
-	    1]; /* what a new downstream key is made of */
+	/* made before the transaction, which other callers may wait for; of
+	 * the UUID a new downstream key is made */
+	char uuid[RECORD_UUID_LEN + 1];
 	char token[RECORD_TOKEN_LEN + 1];
 	char resource[RECORD_RESOURCE_LEN + 1]; /* "": it gets none */
 
@@ -66,23 +66,20 @@ struct store_admit {
 	struct record taken; /* only its plain members */
 };
 
-/* Whether it can be stored; leased: an attempt begins now. */
-bool store_admit_is_sound(const struct store_reservation *what, bool leased);
+/* Asserts that its terms are possible; leased: an attempt begins now. */
+void store_admit_check(const struct store_reservation *what, bool leased);
 
 /* Begins one of accept, or of reserve.  After it p->found is to be freed. */
 void store_admit_init(
     struct store_admit *p, const struct store_reservation *what, bool accepts);
 
-/*
- * A verb under way.  begin: false, *rc is the result already.  Else
- * store_admit_do() follows, and end, which sets the results and returns the
- * verb's.
- */
+/* A verb under way.  After begin comes store_admit_do(), and end, which sets the
+ * results and returns the verb's. */
 struct store_admission {
 	struct store_admit admit;
 	struct store_asked asked;
 };
-bool store_admission_begin(struct store_admission *a, enum rc *rc);
+void store_admission_begin(struct store_admission *a);
 enum rc store_admission_end(struct store_admission *a, enum rc rc);
 
 /* Sends what is to be read. */

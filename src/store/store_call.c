@@ -170,10 +170,7 @@ store_call_admit(
 		return true;
 	}
 	a->asked = *asked;
-	if (!store_admission_begin(a, &call->rc)) {
-		free(a);
-		return true;
-	}
+	store_admission_begin(a);
 	if (is_sqlite(s) &&
 	    (!a->admit.keep || asked->what->body_len <= STORE_PIECE))
 		return sqlite_call_admit(s, call) && call_end(call);
@@ -215,10 +212,7 @@ store_call_finish(struct store *s, struct store_call *call,
 	memset(done, 0, sizeof(*done));
 	call->of.finish.outcome = outcome;
 	call->of.finish.done = done;
-	if ((o = store_finish_begin(*outcome, lease, retention)) == NULL) {
-		call->rc = RC_INVALID;
-		return true;
-	}
+	o = store_finish_begin(*outcome, lease, retention);
 	if (is_sqlite(s) &&
 	    (!o->outcome.keep || o->outcome.response.body_len <= STORE_PIECE))
 		return sqlite_call_outcome(s, call, o) && call_end(call);

@@ -76,7 +76,29 @@ struct store_asked {
 	struct record *found;
 };
 
-/* store_reserve(), or store_accept(). */
+/*
+ * Reserve: one write transaction reads the record again, calls decide(), and
+ * takes the lease if the decision is DECIDE_RUN.  *decision is the decision
+ * made there.  Unless it is DECIDE_RUN, found is the record (the caller frees
+ * it with record_free()).
+ *
+ * If the record has another spec than the reservation, and its fingerprint
+ * can therefore not be compared here, *decision is DECIDE_BUSY and found is
+ * filled in.  The caller compares the fingerprints, and tries again with that
+ * fingerprint_spec.
+ *
+ * decide_is_limit(): max_active, max_open, max_kept or max_store keeps it from
+ * running.  If there is no record then, found->id is 0.
+ *
+ * RC_OK: durable.  RC_BUSY: another process held the write lock for
+ * busy_timeout.  RC_FULL, RC_IO, RC_LIMIT (max_wal), RC_CORRUPT, RC_CLOSED.
+ *
+ * Accept: the same, but if the decision is DECIDE_RUN, the request is stored
+ * and queued, and no lease is taken.  The reservation must have environment and
+ * body.  A key that is already queued stays as it is: accepted.  RC_PENDING: it
+ * is not known whether the request is stored.  If it is, it is run like any
+ * other.
+ */
 bool store_call_admit(
     struct store *s, struct store_call *call, const struct store_asked *asked);
 

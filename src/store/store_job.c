@@ -141,8 +141,7 @@ store_job_start(struct store *s, const struct record *job,
 	enum rc rc;
 
 	memset(lease, 0, sizeof(*lease));
-	if (!store_admit_is_sound(what, true))
-		return RC_INVALID;
+	store_admit_check(what, true);
 	if ((rc = store_liveness(s, &liveness)) != RC_OK)
 		return rc;
 	st.owner = liveness_self(liveness);

@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,43 +150,20 @@ store_outcome_drop(struct store_outcome *outcome, int64_t id)
 
 /* --- the verbs ------------------------------------------------------------ */
 
-/* Whether the outcome, of that state, can be stored. */
-static bool
-outcome_is_sound(const struct store_outcome *outcome)
+/* Callers make no others. */
+static void
+outcome_check(const struct store_outcome *outcome)
 {
-	return outcome->requeue <= ROW_TIME_MAX &&
-	    (outcome->state != RECORD_COMPLETED ||
-		(outcome->response.status >= 200 &&
-		    outcome->response.status <= 599));
+	assert(outcome->requeue <= ROW_TIME_MAX);
+	assert(outcome->state != RECORD_COMPLETED ||
+	    (outcome->response.status >= 200 &&
+		outcome->response.status <= 599));
 }
 
 /*
  * Finish: the outcome of an attempt that has a lease.  Every change names the
  * attempt's token: an attempt that has lost its lease changes nothing.
  */
-static bool
-outcome_may_finish(const struct store_lease *lease, int64_t retention,
-    const struct store_outcome *outcome)
-{
-	if (lease->id <= 0 || strlen(lease->token) != RECORD_TOKEN_LEN ||
-	    !outcome_is_sound(outcome))
-		return false;
-	switch (outcome->state) {
-	case RECORD_COMPLETED:
-	case RECORD_FAILED_RETRYABLE:
-		return retention >= 0 && retention <= ROW_TIME_MAX;
-	case RECORD_UNKNOWN:
-		return true;
-	case RECORD_NONE:
-	case RECORD_PENDING:
-	case RECORD_IN_PROGRESS:
-	case RECORD_DEAD_LETTER:
-	case RECORD_EXPIRED:
-		break;
-	}
-	return false;
-}
-
 static enum rc
 finish_step(const struct outcome_change *o, struct record *r,
     struct step_time at, struct step *s)
@@ -200,13 +178,18 @@ finish_step(const struct outcome_change *o, struct record *r,
 	return step_complete(r, o->token, o->retention, &answer, at, s);
 }
 
-static struct outcome_change *
-finish_begin(struct store_outcome *outcome, const struct store_lease *lease,
-    int64_t retention)
+struct outcome_change *
+store_finish_begin(struct store_outcome *outcome,
+    const struct store_lease *lease, int64_t retention)
 {
 	struct outcome_change *o =
 	    outcome_begin(outcome, finish_step, lease->id);
 
+	outcome_check(outcome);
+	assert(outcome->state == RECORD_COMPLETED ||
+	    outcome->state == RECORD_FAILED_RETRYABLE ||
+	    outcome->state == RECORD_UNKNOWN);
+	assert(strlen(lease->token) == RECORD_TOKEN_LEN);
 	memcpy(o->token, lease->token, sizeof(o->token));
 	o->attempt = lease->attempt;
 	o->no_request = lease->no_request;
@@ -214,27 +197,16 @@ finish_begin(struct store_outcome *outcome, const struct store_lease *lease,
 	return o;
 }
 
-struct outcome_change *
-store_finish_begin(struct store_outcome *outcome,
-    const struct store_lease *lease, int64_t retention)
-{
-	return outcome_may_finish(lease, retention, outcome)
-	    ? finish_begin(outcome, lease, retention)
-	    : NULL;
-}
-
 enum rc
 store_finish(struct store *s, const struct store_lease *lease,
     int64_t retention, struct store_outcome **outcome,
     struct store_finished *done)
 {
-	struct outcome_change *o;
-	enum rc rc;
+	struct outcome_change *o =
+	    store_finish_begin(*outcome, lease, retention);
+	const enum rc rc = store_outcome_do(s, o, outcome);
 
 	memset(done, 0, sizeof(*done));
-	if ((o = store_finish_begin(*outcome, lease, retention)) == NULL)
-		return RC_INVALID;
-	rc = store_outcome_do(s, o, outcome);
 	if (rc == RC_OK)
 		*done = o->done;
 	return rc;
@@ -265,14 +237,10 @@ static enum rc
 resolve_do(struct store *s, int64_t id, const struct store_tries *tries,
     bool by_operator, struct store_outcome **outcome)
 {
-	const enum record_state to = (*outcome)->state;
-	struct outcome_change *o;
+	struct outcome_change *o = outcome_begin(*outcome, resolve_step, id);
 
-	if (id <= 0 || !outcome_is_sound(*outcome) ||
-	    (to != RECORD_COMPLETED && to != RECORD_FAILED_RETRYABLE &&
-		(to != RECORD_DEAD_LETTER || by_operator)))
-		return RC_INVALID;
-	o = outcome_begin(*outcome, resolve_step, id);
+	outcome_check(*outcome);
+	assert(!by_operator || (*outcome)->state != RECORD_DEAD_LETTER);
 	o->tries = *tries;
 	o->by_operator = by_operator;
 	return store_outcome_do(s, o, outcome);
@@ -308,10 +276,8 @@ abandon_step(const struct outcome_change *o, struct record *r,
 enum rc
 store_abandon(struct store *s, int64_t id, struct store_outcome **outcome)
 {
-	if (id <= 0 || (*outcome)->state != RECORD_COMPLETED ||
-	    (*outcome)->response.body_len > STORE_PIECE ||
-	    !outcome_is_sound(*outcome))
-		return RC_INVALID;
+	assert((*outcome)->state == RECORD_COMPLETED &&
+	    (*outcome)->response.body_len <= STORE_PIECE);
 	return store_outcome_do(
 	    s, outcome_begin(*outcome, abandon_step, id), outcome);
 }
@@ -351,7 +317,7 @@ store_outcome_release(struct store *s, const struct store_lease *lease,
 		return;
 	outcome->state = RECORD_FAILED_RETRYABLE;
 	outcome->requeue = requeue;
-	o = finish_begin(outcome, lease, retention);
+	o = store_finish_begin(outcome, lease, retention);
 	o->attempt = 0; /* what an earlier one was refused for stays */
 	undo_do(o);
 }

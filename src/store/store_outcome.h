@@ -50,7 +50,7 @@ struct outcome_change {
  */
 bool store_outcome_drop(struct store_outcome *outcome, int64_t id);
 
-/* What store_finish() records; NULL: the key cannot end so. */
+/* What store_finish() records. */
 struct outcome_change *store_finish_begin(struct store_outcome *outcome,
     const struct store_lease *lease, int64_t retention);
 

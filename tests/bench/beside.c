@@ -22,6 +22,7 @@
 #include "spool.h"
 #include "store.h"
 #include "store_operator.h"
+#include "../unit/store_admits.h"
 
 #define MOST 200000
 

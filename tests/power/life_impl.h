@@ -4,6 +4,7 @@
 #ifndef LIFE_IMPL_H
 #define LIFE_IMPL_H
 
+#include "../unit/store_admits.h"
 #include "life.h"
 
 struct sqlite3;

@@ -20,6 +20,7 @@
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
+#include "store_admits.h"
 #include "store_module.h"
 #include "store_operator.h"
 #include "store_outbox.h"

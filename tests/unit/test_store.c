@@ -129,23 +129,6 @@ STORE_TEST(another_fingerprint_spec_is_not_compared_here)
 	record_free(&found);
 }
 
-STORE_TEST(arguments_out_of_range_are_refused)
-{
-	struct store_reservation r = reservation("k");
-	struct store_lease lease;
-	struct record found;
-	enum decision d;
-
-	r.lease = -1;
-	assert_int_equal(
-	    store_reserve(store, &r, &lease, &d, &found), RC_INVALID);
-	r = reservation("k");
-	r.retention = INT64_MAX;
-	assert_int_equal(
-	    store_reserve(store, &r, &lease, &d, &found), RC_INVALID);
-	assert_int_equal(state_of("k"), RECORD_NONE);
-}
-
 /* --- settling ----------------------------------------------------------- */
 
 /* Whatever it says, nothing is settled by that lease. */
@@ -175,28 +158,6 @@ STORE_TEST(only_the_lease_settles_and_only_once)
 		assert_lost(&lease);
 		assert_int_equal(state_of(key), run_ends[i]);
 	}
-}
-
-STORE_TEST(an_unsound_settlement_is_refused)
-{
-	static const enum record_state states[] = { RECORD_NONE, RECORD_PENDING,
-		RECORD_IN_PROGRESS, RECORD_DEAD_LETTER, RECORD_EXPIRED };
-	struct store_lease lease = reserve("k");
-	struct store_outcome *s;
-
-	for (size_t i = 0; i < COUNT(states); i++)
-		assert_int_equal(
-		    finish(&lease, outcome(states[i])), RC_INVALID);
-	s = outcome(RECORD_COMPLETED);
-	s->response.status = 100;
-	assert_int_equal(finish(&lease, s), RC_INVALID);
-	s = outcome(RECORD_COMPLETED);
-	assert_int_equal(finish_for(&lease, -1, s), RC_INVALID);
-	s = outcome(RECORD_UNKNOWN);
-	lease.token[0] = '\0';
-	assert_int_equal(finish(&lease, s), RC_INVALID);
-	store_outcome_free(NULL);
-	assert_int_equal(state_of("k"), RECORD_IN_PROGRESS);
 }
 
 /* --- answers ------------------------------------------------------------ */

@@ -258,17 +258,10 @@ CALL_TEST(many_calls_are_under_way_at_once)
 	assert_int_equal(count_keys(RECORD_IN_PROGRESS), n / 2 + 1);
 }
 
-CALL_TEST(what_cannot_be_is_refused)
+CALL_TEST(a_lease_ends_once)
 {
-	struct admitted a = { .what = reservation("k") };
-	struct store_lease lease = { .id = 0 };
+	struct store_lease lease = reserved("k");
 
-	a.what.lease = -1;
-	begin_admit(&a, false);
-	assert_int_equal(end_admit(&a), RC_INVALID);
-	assert_int_equal(
-	    call_finish(&lease, outcome(RECORD_COMPLETED)), RC_INVALID);
-	lease = reserved("k");
 	assert_ok(call_finish(&lease, outcome(RECORD_COMPLETED)));
 	assert_int_equal(
 	    call_finish(&lease, outcome(RECORD_COMPLETED)), RC_LOST);

@@ -195,28 +195,6 @@ STORE_TEST(what_there_is_already_is_not_accepted)
 	assert_int_equal(start_job().attempt, 1);
 }
 
-STORE_TEST(without_a_request_nothing_is_accepted)
-{
-	struct store_reservation r = reservation("k");
-	struct store_ticket ticket;
-	struct store_lease lease;
-	struct record found, job;
-	enum decision d;
-
-	assert_int_equal(
-	    store_accept(store, &r, QUEUE, &ticket, &d, &found), RC_INVALID);
-	r = job_for("k");
-	r.retention = -1;
-	assert_int_equal(
-	    store_accept(store, &r, QUEUE, &ticket, &d, &found), RC_INVALID);
-	assert_int_equal(state_of("k"), RECORD_NONE);
-	accept_job("k");
-	job = next_job();
-	r.lease = -1;
-	assert_int_equal(store_job_start(store, &job, &r, &lease), RC_INVALID);
-	record_free(&job);
-}
-
 STORE_TEST(a_full_queue_keeps_nothing)
 {
 	struct store_reservation r = job_for("c");

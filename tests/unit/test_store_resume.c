@@ -142,25 +142,12 @@ DIR_TEST(by_another_lock_file_nothing_is_released)
 	}
 }
 
-STORE_TEST(only_a_key_that_may_be_resumed_has_a_lock)
+STORE_TEST(a_key_that_is_settled_names_no_attempt)
 {
 	struct lost one;
 	struct store_reservation r = lost_resumable(&one, "k");
-	struct store_lease lease;
-	struct record found;
-	enum decision d;
+	struct store_lease lease = reserve_as(&r);
 
-	r.attempt = NULL;
-	assert_int_equal(
-	    store_reserve(store, &r, &lease, &d, &found), RC_INVALID);
-	r.attempt = &one.attempt;
-	r.on_crash = CONF_CRASH_UNKNOWN;
-	assert_int_equal(
-	    store_reserve(store, &r, &lease, &d, &found), RC_INVALID);
-	assert_int_equal(state_of("k"), RECORD_NONE);
-	/* settled, the key has none any more */
-	r.on_crash = CONF_CRASH_RESUME;
-	lease = reserve_as(&r);
 	assert_int_equal(value_of(NULL, K_ATTEMPT_LOCK), one.attempt.lock);
 	settle(&lease, RECORD_FAILED_RETRYABLE);
 	assert_int_equal(count_with(K_ATTEMPT_LOCK), 0);
