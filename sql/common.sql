@@ -275,9 +275,10 @@ SELECT state, count(*), min(updated_at), 0::bigint FROM once_key
 WHERE $is_open GROUP BY state;
 
 -- name: gauge_outbox
-SELECT state, count(*), 0::bigint, 0::bigint FROM once_effect
-WHERE state <> 'delivered' AND state IN ('pending', 'dead_letter')
-GROUP BY state;
+SELECT count(*) FILTER (WHERE state = 'pending'),
+    count(*) FILTER (WHERE state = 'dead_letter')
+FROM once_effect
+WHERE state <> 'delivered' AND state IN ('pending', 'dead_letter');
 
 -- name: all_rows
 -- scan: counts every key and effect, when an operator asks

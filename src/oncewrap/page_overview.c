@@ -229,19 +229,21 @@ write_health(struct page *p)
 static enum rc
 write_counts(struct page *p)
 {
-	struct store_browse_counts counts;
+	struct metrics_gauges gauges;
 	char n[PAGE_COUNT_SIZE];
 	enum rc rc;
 
 	page_html_h2(&p->html, "Keys by state");
-	rc = store_browse_count(p->store, &counts);
+	rc = store_gauges(p->store, &gauges);
+	if (rc == RC_OK)
+		rc = store_gauges_of_few(p->store, &gauges);
 	if (rc != RC_OK)
 		return rc;
 	page_html_states(&p->html);
 	for (int i = RECORD_PENDING; i < RECORD_NSTATES; i++) {
 		const char *name = record_state_name((enum record_state)i);
 
-		page_write_count(counts.keys[i], counts.more[i], n);
+		page_write_count(gauges.value[STORE_GAUGE_OF(i)], false, n);
 		page_html_state(&p->html, name, name, n);
 	}
 	page_html_states_end(&p->html);

@@ -436,6 +436,12 @@ struct metrics_gauges;
  */
 enum rc store_gauges(struct store *s, struct metrics_gauges *gauges);
 
+/* The gauge of the keys in that state. */
+#define STORE_GAUGE_OF(state) (METRICS_KEYS_PENDING + (state)-RECORD_PENDING)
+
+/* If few keys end by age, sets their gauges to what they are now. */
+enum rc store_gauges_of_few(struct store *s, struct metrics_gauges *gauges);
+
 /* Counts some of the keys in states that end by age, in one read of a few
  * milliseconds; *done: the tally is complete.  One thread at a time calls it.
  */

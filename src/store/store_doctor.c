@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "route.h"
-#include "words.h"
 #include "store_ops.h"
 #include "store_doctor.h"
 
@@ -48,34 +47,114 @@ store_doctor_name(char *names, size_t size, const char *format, ...)
 		names[len] = '\0';
 }
 
-struct leases {
-	int64_t owner, n;
+/* --- numbers -------------------------------------------------------------- */
+
+/*
+ * A finding about numbers that a statement counts; it is fine if each is 0.
+ * bad: what stands behind each of them.  A number may be counted by mistake in
+ * what an operator has planted, and then be negative.
+ */
+#define NUMBERS 5
+static const struct counted {
+	const char *name;
+	enum tx_query query;
+	const char *columns, *fine;
+	const char *bad[NUMBERS];
+} counted[] = {
+	{ "bodies", TX_DOCTOR_BODIES, "ii", "each belongs to its key",
+	    { "without a key", "missing" } },
+	/* Stored requests are erased once the outcome is known. */
+	{ "requests", TX_DOCTOR_REQUESTS, "iiiii",
+	    "none is kept for longer than it is needed",
+	    { "kept for keys that are settled or gone",
+		"bodies without a request", "without all of their body",
+		"missing, of accepted keys", "bytes counted wrong" } },
+	{ "unknown", TX_COUNT_OPEN, "i--", "none without a reconciler",
+	    { "that no program reconciles: \"oncectl ls --state unknown\" "
+	      "lists, \"oncectl resolve\" settles" } },
+	{ "dead_letter", TX_COUNT_OPEN, "--i", "none",
+	    { "given up by reconciliation: \"oncectl resolve\" settles" } },
+	{ "effects", TX_DOCTOR_EFFECTS, "iiii",
+	    "each has what belongs to it, and its turn",
+	    { "without a key", "whose key has no turn, or two",
+		"without a payload", "payloads too many" } },
+	{ "outbox", TX_GAUGE_OUTBOX, "-i", "none was given up",
+	    { "given up: \"oncectl outbox ls --state dead_letter\" lists, "
+	      "\"outbox retry\" or \"outbox drop\" settles" } },
+};
+
+struct numbers {
+	enum tx_query query;
+	const char *columns;
+	int64_t owner, n[NUMBERS];
 };
 
 static enum rc
-leases_run(struct tx *tx, void *arg)
+numbers_run(struct tx *tx, void *arg)
 {
-	struct leases *l = arg;
+	struct numbers *c = arg;
+	int64_t *n = c->n;
+	enum rc rc;
 
-	tx_send(tx, TX_OWNER_COUNT, "i", l->owner);
-	return tx_one(tx, "i", &l->n);
+	memset(n, 0, sizeof(c->n));
+	if (c->query == TX_OWNER_COUNT)
+		tx_send(tx, c->query, "i", c->owner);
+	else
+		tx_send(tx, c->query, "");
+	rc = tx_one(tx, c->columns, &n[0], &n[1], &n[2], &n[3], &n[4]);
+	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
+}
+
+/* left: keys that wait for a reconciler which their route has no more. */
+static void
+find_numbers(struct store *s, struct findings *f, const struct counted *what,
+    int64_t left)
+{
+	struct numbers c = { .query = what->query, .columns = what->columns };
+	char text[256] = "";
+
+	if (store_tx(s, TX_READ, numbers_run, &c) != RC_OK) {
+		store_doctor_add(f, what->name, false, "cannot be counted");
+		return;
+	}
+	if (strcmp(what->name, "unknown") == 0)
+		c.n[0] += left;
+	for (int i = 0; i < NUMBERS; i++)
+		if (c.n[i] != 0)
+			store_doctor_name(text, sizeof(text),
+			    "%s%" PRId64 " %s", text[0] != '\0' ? ", " : "",
+			    c.n[i], what->bad[i]);
+	store_doctor_add(f, what->name, text[0] == '\0', "%s",
+	    text[0] != '\0' ? text : what->fine);
+}
+
+/* Keys that wait are well. */
+static void
+find_waiting(struct store *s, struct findings *f, int64_t left)
+{
+	struct numbers c = { .query = TX_COUNT_OPEN, .columns = "-i-" };
+
+	if (store_tx(s, TX_READ, numbers_run, &c) == RC_OK)
+		store_doctor_add(f, "reconcile", true,
+		    "%" PRId64 " to be tried again",
+		    c.n[0] > left ? c.n[0] - left : 0);
 }
 
 enum rc
 store_doctor_dead(struct store *s, int64_t *dead)
 {
+	struct numbers c = { .query = TX_OWNER_COUNT, .columns = "i" };
 	struct store_gone gone = { 0 };
-	struct leases leases;
 	size_t n = 1;
 	enum rc rc;
 
 	*dead = 0;
 	while ((rc = store_lost_owners(s, gone.id, &gone, 1, &n)) == RC_OK &&
 	    n > 0) {
-		leases.owner = gone.id;
-		if ((rc = store_tx(s, TX_LOOK, leases_run, &leases)) != RC_OK)
+		c.owner = gone.id;
+		if ((rc = store_tx(s, TX_LOOK, numbers_run, &c)) != RC_OK)
 			break;
-		*dead += leases.n;
+		*dead += c.n[0];
 	}
 	return rc;
 }
@@ -89,178 +168,11 @@ store_doctor_leases(struct findings *f, enum rc rc, int64_t dead)
 	else if (dead > 0)
 		store_doctor_add(f, "leases", false,
 		    "%" PRId64 " held by processes that are gone: "
-		    "\"oncectl sweep\" settles %s, or says what is waited for",
-		    dead, PLURAL(dead, "it", "them"));
+		    "\"oncectl sweep\" settles, or says what is waited for",
+		    dead);
 	else
 		store_doctor_add(
 		    f, "leases", true, "all held by living processes");
-}
-
-/* --- numbers -------------------------------------------------------------- */
-
-/* Each of these adds a finding about numbers that one statement counts, in that
- * order. */
-
-/* Bodies of answers without a key, and keys without all of their body. */
-static void
-find_bodies(struct findings *f, const int64_t *n)
-{
-	const int64_t orphans = n[0], missing = n[1];
-
-	if (orphans != 0 || missing != 0)
-		store_doctor_add(f, "bodies", false,
-		    "%" PRId64 " without a key, %" PRId64
-		    " keys without their body",
-		    orphans, missing);
-	else
-		store_doctor_add(f, "bodies", true, "each belongs to its key");
-}
-
-/* Stored requests, which must be erased once the outcome is known: for keys
- * that are settled or gone; bodies without a request; requests without all of
- * their body; accepted keys without their request; and the error of the count
- * of their bytes. */
-static void
-find_requests(struct findings *f, const int64_t *n)
-{
-	const int64_t orphans = n[0], pieces = n[1], cut = n[2], missing = n[3],
-		      wrong = n[4];
-
-	if (missing != 0)
-		store_doctor_add(f, "requests", false,
-		    "%" PRId64 " of accepted keys are not there", missing);
-	else if (orphans != 0)
-		store_doctor_add(f, "requests", false,
-		    "%" PRId64 " kept for keys that are settled or gone",
-		    orphans);
-	else if (pieces != 0 || cut != 0)
-		store_doctor_add(f, "requests", false,
-		    "bodies without a request: %" PRId64
-		    ", requests without all of their body: %" PRId64,
-		    pieces, cut);
-	else if (wrong != 0)
-		store_doctor_add(f, "requests", false,
-		    "their bytes are counted wrong, by %" PRId64, wrong);
-	else
-		store_doctor_add(f, "requests", true,
-		    "none is kept for longer than it is needed");
-}
-
-/* Keys with an open outcome: without a reconciler, with one, and given up. */
-static void
-find_open(struct findings *f, const int64_t *n)
-{
-	const int64_t unattended = n[0], waiting = n[1], dead = n[2];
-
-	if (unattended > 0)
-		store_doctor_add(f, "unknown", false,
-		    "%" PRId64 " %s that no program reconciles: \"oncectl ls "
-		    "--state unknown\" lists, \"oncectl resolve\" settles %s",
-		    unattended, PLURAL(unattended, "key", "keys"),
-		    PLURAL(unattended, "it", "them"));
-	else
-		store_doctor_add(
-		    f, "unknown", true, "none without a reconciler");
-	store_doctor_add(f, "reconcile", true, "%" PRId64 " %s for a next try",
-	    waiting, PLURAL(waiting, "key waits", "keys wait"));
-	if (dead > 0)
-		store_doctor_add(f, "dead_letter", false,
-		    "%" PRId64 " %s that reconciliation gave up: \"oncectl "
-		    "resolve\" settles %s",
-		    dead, PLURAL(dead, "key", "keys"),
-		    PLURAL(dead, "it", "them"));
-	else
-		store_doctor_add(f, "dead_letter", true, "none");
-}
-
-/* Effects without a key; whose key has no turn, or two; without a payload; and
- * payloads too many. */
-static void
-find_effects(struct findings *f, const int64_t *n)
-{
-	const int64_t orphans = n[0], stalled = n[1], missing = n[2],
-		      payloads = n[3];
-
-	if (orphans != 0 || stalled != 0 || payloads != 0 || missing != 0)
-		store_doctor_add(f, "effects", false,
-		    "%" PRId64 " without a key, %" PRId64
-		    " whose key has no turn, or two, %" PRId64
-		    " without a payload; payloads too many: %" PRId64,
-		    orphans, stalled, missing, payloads);
-	else
-		store_doctor_add(f, "effects", true,
-		    "each has what belongs to it, and its turn");
-}
-
-static void
-find_outbox(struct store *s, struct findings *f)
-{
-	int64_t effects[EFFECT_NSTATES] = { 0 };
-	const enum rc rc = store_count_effects(s, effects);
-	const int64_t pending = effects[EFFECT_PENDING];
-	const int64_t dead = effects[EFFECT_DEAD_LETTER];
-
-	if (rc != RC_OK)
-		store_doctor_add(f, "outbox", false, "cannot be counted");
-	else if (dead > 0)
-		store_doctor_add(f, "outbox", false,
-		    "%" PRId64 " %s given up: \"oncectl outbox ls --state "
-		    "dead_letter\" lists, \"outbox retry\" or \"outbox "
-		    "drop\" settles %s",
-		    dead, PLURAL(dead, "effect that was", "effects that were"),
-		    PLURAL(dead, "it", "them"));
-	else
-		store_doctor_add(f, "outbox", true,
-		    "%" PRId64 " %s to be delivered, none given up", pending,
-		    PLURAL(pending, "effect", "effects"));
-}
-
-static const struct counted {
-	enum tx_query query;
-	const char *columns, *name;
-	void (*find)(struct findings *, const int64_t *);
-} counted[] = {
-	{ TX_DOCTOR_BODIES, "ii", "bodies", find_bodies },
-	{ TX_DOCTOR_REQUESTS, "iiiii", "requests", find_requests },
-	{ TX_COUNT_OPEN, "iii", "unknown", find_open },
-	{ TX_DOCTOR_EFFECTS, "iiii", "effects", find_effects },
-};
-
-struct numbers {
-	const struct counted *what;
-	int64_t n[5];
-};
-
-static enum rc
-numbers_run(struct tx *tx, void *arg)
-{
-	struct numbers *c = arg;
-	int64_t *n = c->n;
-	enum rc rc;
-
-	memset(n, 0, sizeof(c->n));
-	tx_send(tx, c->what->query, "");
-	rc = tx_one(tx, c->what->columns, &n[0], &n[1], &n[2], &n[3], &n[4]);
-	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-}
-
-/* left: keys that wait for a reconciler which their route has no more. */
-static void
-find_numbers(struct store *s, struct findings *f, const struct counted *what,
-    int64_t left)
-{
-	struct numbers c = { .what = what };
-
-	if (store_tx(s, TX_READ, numbers_run, &c) != RC_OK) {
-		store_doctor_add(f, what->name, false, "cannot be counted");
-		return;
-	}
-	if (what->query == TX_COUNT_OPEN) {
-		left = left < c.n[1] ? left : c.n[1];
-		c.n[0] += left;
-		c.n[1] -= left;
-	}
-	what->find(f, c.n);
 }
 
 /* --- all rows ------------------------------------------------------------- */
@@ -284,10 +196,8 @@ find_rows(struct findings *f, enum rc rc, const struct all_rows *rows)
 		store_doctor_add(
 		    f, "rows", false, "cannot be read: %s", rc_text(rc));
 	else if (rows->bad > 0)
-		store_doctor_add(f, "rows", false, "%" PRId64 " %s: %s",
-		    rows->bad,
-		    PLURAL(rows->bad, "makes no sense, and is skipped",
-			"make no sense, and are skipped"),
+		store_doctor_add(f, "rows", false,
+		    "%" PRId64 " without sense, and skipped: %s", rows->bad,
 		    rows->names);
 	else
 		store_doctor_add(f, "rows", true, "all make sense");
@@ -428,11 +338,9 @@ find_topics(struct findings *f, enum rc rc, const struct topics *t)
 		store_doctor_add(f, "topics", false, "cannot be counted");
 	else if (t->effects > 0)
 		store_doctor_add(f, "topics", false,
-		    "%" PRId64 " %s for an [effect] section that there is "
-		    "not: %s",
-		    t->effects,
-		    PLURAL(t->effects, "effect waits", "effects wait"),
-		    t->names);
+		    "%" PRId64 " pending for an [effect] section that there "
+		    "is not: %s",
+		    t->effects, t->names);
 	else
 		store_doctor_add(
 		    f, "topics", true, "whatever is pending has a section");
@@ -473,7 +381,7 @@ store_doctor(struct store *s, const struct conf *conf,
 	left = doctor_rows(s, conf, &f);
 	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
 		find_numbers(s, &f, &counted[i], left);
-	find_outbox(s, &f);
+	find_waiting(s, &f, left);
 	rc = store_tx(s, TX_READ, doctor_topics, &topics);
 	find_topics(&f, rc, &topics);
 	*n = f.n;

@@ -107,15 +107,6 @@ enum rc store_browse_key(
 /* Reads an effect, which the caller frees.  RC_NOTFOUND. */
 enum rc store_browse_effect(struct store *s, int64_t id, struct effect *effect);
 
-struct store_browse_counts {
-	int64_t keys[RECORD_NSTATES]; /* -1: not counted yet */
-	/* there are more than that many */
-	bool more[RECORD_NSTATES];
-};
-
-/* Counts the keys by state: as store_gauges(), but up to a bound. */
-enum rc store_browse_count(struct store *s, struct store_browse_counts *counts);
-
 /* --- lists, changes and counts -------------------------------------------- */
 
 /* What the program of a key's last attempt wrote, for people. */

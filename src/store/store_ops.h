@@ -203,9 +203,6 @@ enum rc store_browse_begin(struct store_browsing *b, struct store *s,
     const struct store_browse *what, struct store_found *found);
 enum rc store_browse_run(struct tx *tx, void *arg);
 
-/* Effects in each state that is not delivered. */
-enum rc store_count_effects(struct store *s, int64_t counts[EFFECT_NSTATES]);
-
 /* Adds what is found about files or server, schema and processes. */
 enum rc store_examine(struct store *s, struct findings *f);
 

@@ -16,10 +16,10 @@
 #include "store_files.h"
 #include "store_ops.h"
 
-/* Rows that one part of a tally reads: some milliseconds; and of what a page
- * counts at once. */
+/* Rows that one part of a tally reads: some milliseconds; and keys that are
+ * counted at once. */
 #define TALLY_ROWS 10000
-#define WINDOW     20000
+#define FEW        20000
 
 struct count {
 	int64_t n;
@@ -33,20 +33,19 @@ struct count {
  * ours is not counted: doctor names it.
  */
 static enum rc
-count_states(struct tx *tx, bool (*parse)(const char *, int *),
-    struct count *counts, size_t n)
+count_states(struct tx *tx, struct count counts[RECORD_NSTATES])
 {
 	struct count c;
 	const char *word;
 	enum rc rc;
 	int state;
 
-	memset(counts, 0, n * sizeof(counts[0]));
+	memset(counts, 0, RECORD_NSTATES * sizeof(counts[0]));
 	if ((rc = tx_result(tx)) != RC_OK)
 		return rc;
 	while ((rc = tx_row(tx, "piii", &word, &c.n, &c.oldest, &c.bytes)) ==
 	    RC_OK)
-		if (word != NULL && parse(word, &state))
+		if (word != NULL && rows_state(word, &state))
 			counts[state] = c;
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
@@ -64,7 +63,7 @@ stats_run(struct tx *tx, void *arg)
 	tx_send(tx, TX_COUNTS, "");
 	tx_send(tx, TX_ALL_ROWS, "");
 	tx_send(tx, TX_STORE_BYTES, "");
-	rc = count_states(tx, rows_state, keys, RECORD_NSTATES);
+	rc = count_states(tx, keys);
 	if (rc == RC_OK)
 		rc = tx_one(tx, "ii", &c->key_rows, &c->effect_rows);
 	if (rc == RC_OK)
@@ -151,11 +150,6 @@ store_scopes(struct store *s, const char *after, struct store_scope *scopes,
 	*n = l.n;
 	return rc;
 }
-
-/* States that end by age. */
-static const enum record_state aged_states[] = { RECORD_COMPLETED,
-	RECORD_FAILED_RETRYABLE, RECORD_EXPIRED };
-#define NAGED (sizeof(aged_states) / sizeof(aged_states[0]))
 
 /* --- a walk --------------------------------------------------------------- */
 
@@ -254,8 +248,8 @@ store_tally(struct store *s, bool *done)
 
 struct open_counts {
 	int64_t leases_from;
-	struct count key[RECORD_NSTATES], effect[EFFECT_NSTATES];
-	int64_t running, kept_bytes, store_bytes;
+	struct count key[RECORD_NSTATES];
+	int64_t running, pending, dead, kept_bytes, store_bytes;
 };
 
 static enum rc
@@ -271,10 +265,9 @@ gauges_run(struct tx *tx, void *arg)
 	tx_send(tx, TX_STORE_BYTES, "");
 	rc = tx_one(tx, "i", &c->running);
 	if (rc == RC_OK)
-		rc = count_states(tx, rows_state, c->key, RECORD_NSTATES);
+		rc = count_states(tx, c->key);
 	if (rc == RC_OK)
-		rc = count_states(
-		    tx, rows_effect_state, c->effect, EFFECT_NSTATES);
+		rc = tx_one(tx, "ii", &c->pending, &c->dead);
 	if (rc == RC_OK)
 		rc = tx_one(tx, "i", &c->kept_bytes);
 	if (rc == RC_OK)
@@ -282,22 +275,15 @@ gauges_run(struct tx *tx, void *arg)
 	return rc;
 }
 
-/* The gauge of the keys in that state, which is not RECORD_NONE. */
-static int64_t *
-gauge_of(struct metrics_gauges *g, enum record_state state)
+static bool
+ends_by_age(enum record_state state)
 {
-	static const enum metrics_id of[RECORD_NSTATES] = {
-		[RECORD_PENDING] = METRICS_KEYS_PENDING,
-		[RECORD_IN_PROGRESS] = METRICS_KEYS_IN_PROGRESS,
-		[RECORD_COMPLETED] = METRICS_KEYS_COMPLETED,
-		[RECORD_FAILED_RETRYABLE] = METRICS_KEYS_FAILED_RETRYABLE,
-		[RECORD_UNKNOWN] = METRICS_KEYS_UNKNOWN,
-		[RECORD_DEAD_LETTER] = METRICS_KEYS_DEAD_LETTER,
-		[RECORD_EXPIRED] = METRICS_KEYS_EXPIRED,
-	};
-
-	return &g->value[of[state]];
+	return state == RECORD_COMPLETED || state == RECORD_FAILED_RETRYABLE ||
+	    state == RECORD_EXPIRED;
 }
+
+_Static_assert(METRICS_KEYS_EXPIRED == STORE_GAUGE_OF(RECORD_EXPIRED),
+    "gauges in the order of the states");
 
 /* The age (ms) of what changed at `then`, both wall clock (ms); 0 for a time
  * that makes no sense, or is yet to come: the clock may have been set back, and
@@ -313,10 +299,10 @@ age_of(int64_t then, int64_t now)
 enum rc
 store_gauges(struct store *s, struct metrics_gauges *g)
 {
-	static const enum record_state open[] = { RECORD_PENDING,
-		RECORD_UNKNOWN, RECORD_DEAD_LETTER };
+	const int64_t now = store_wall(s, store_now(s));
 	struct open_counts c;
 	struct store_aged aged;
+	bool known;
 	enum rc rc;
 
 	for (int id = 0; id < METRICS_N; id++)
@@ -324,95 +310,42 @@ store_gauges(struct store *s, struct metrics_gauges *g)
 	c.leases_from = store_base(s)->leases_from;
 	if ((rc = store_tx(s, TX_READ, gauges_run, &c)) != RC_OK)
 		return rc;
-	*gauge_of(g, RECORD_IN_PROGRESS) = c.running;
-	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
-		*gauge_of(g, open[i]) = c.key[open[i]].n;
+	known = tallied(s, &aged);
+	for (int i = RECORD_PENDING; i < RECORD_NSTATES; i++)
+		if (!ends_by_age((enum record_state)i))
+			g->value[STORE_GAUGE_OF(i)] = c.key[i].n;
+		else if (known)
+			g->value[STORE_GAUGE_OF(i)] = aged.keys[i];
+	g->value[METRICS_KEYS_IN_PROGRESS] = c.running;
 	g->value[METRICS_OLDEST_UNKNOWN] =
-	    age_of(c.key[RECORD_UNKNOWN].oldest, store_wall(s, store_now(s))) /
-	    1000;
-	g->value[METRICS_IN_OUTBOX_PENDING] = c.effect[EFFECT_PENDING].n;
-	g->value[METRICS_IN_OUTBOX_DEAD_LETTER] =
-	    c.effect[EFFECT_DEAD_LETTER].n;
+	    age_of(c.key[RECORD_UNKNOWN].oldest, now) / 1000;
+	g->value[METRICS_IN_OUTBOX_PENDING] = c.pending;
+	g->value[METRICS_IN_OUTBOX_DEAD_LETTER] = c.dead;
 	g->value[METRICS_STORE_BYTES] = c.store_bytes;
 	g->value[METRICS_KEPT_BYTES] = c.kept_bytes > 0 ? c.kept_bytes : 0;
-	if (!tallied(s, &aged))
-		return RC_OK;
-	for (size_t i = 0; i < NAGED; i++)
-		*gauge_of(g, aged_states[i]) = aged.keys[aged_states[i]];
-	g->value[METRICS_IN_OUTBOX_DELIVERED] = aged.delivered;
+	if (known)
+		g->value[METRICS_IN_OUTBOX_DELIVERED] = aged.delivered;
 	return RC_OK;
 }
 
-static enum rc
-dead_run(struct tx *tx, void *arg)
-{
-	struct count effects[EFFECT_NSTATES];
-	int64_t *counts = arg;
-	enum rc rc;
-
-	tx_send(tx, TX_GAUGE_OUTBOX, "");
-	rc = count_states(tx, rows_effect_state, effects, EFFECT_NSTATES);
-	for (size_t i = 0; i < EFFECT_NSTATES; i++)
-		counts[i] = rc == RC_OK ? effects[i].n : 0;
-	return rc;
-}
-
 enum rc
-store_count_effects(struct store *s, int64_t counts[EFFECT_NSTATES])
+store_gauges_of_few(struct store *s, struct metrics_gauges *g)
 {
-	return store_tx(s, TX_LOOK, dead_run, counts);
-}
-
-/* --- pages ---------------------------------------------------------------- */
-
-/* Counts the states that end by age now, if that takes one walk.  RC_OK: there
- * are more. */
-static enum rc
-count_few(struct store *s, struct store_aged *aged)
-{
-	struct store_walk walk = { .rows = WINDOW };
-	enum rc rc = store_tx(s, TX_LOOK, walk_run, &walk);
-
-	*aged = walk.sum;
-	walk.rows = 1;
-	return rc == RC_OK ? store_tx(s, TX_LOOK, walk_run, &walk) : rc;
-}
-
-enum rc
-store_browse_count(struct store *s, struct store_browse_counts *c)
-{
-	static const enum record_state open[] = { RECORD_PENDING,
-		RECORD_IN_PROGRESS, RECORD_UNKNOWN, RECORD_DEAD_LETTER };
-	struct store_browse b = { 0 };
-	struct store_found found;
-	struct store_aged aged, few;
+	struct store_walk walk = { .rows = FEW };
 	int64_t keys = 0;
-	bool known;
 	enum rc rc;
 
-	memset(c, 0, sizeof(*c));
-	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
-		b.filter.state = open[i];
-		if ((rc = store_browse(s, &b, &found)) != RC_OK)
-			return rc;
-		c->keys[open[i]] = found.count;
-		c->more[open[i]] = !found.all;
-	}
-	/* In a larger store these are as of the last tally. */
-	known = tallied(s, &aged);
-	for (size_t i = 0; i < NAGED; i++)
-		keys += aged.keys[aged_states[i]];
-	if (!known || keys <= WINDOW) {
-		rc = count_few(s, &few);
-		if (rc != RC_OK && rc != RC_NOTFOUND)
-			return rc;
-		if (rc == RC_NOTFOUND) {
-			known = true;
-			aged = few;
-		}
-	}
-	for (size_t i = 0; i < NAGED; i++)
-		c->keys[aged_states[i]] =
-		    known ? aged.keys[aged_states[i]] : -1;
-	return RC_OK;
+	for (int i = RECORD_PENDING; i < RECORD_NSTATES; i++)
+		if (ends_by_age((enum record_state)i))
+			keys += g->value[STORE_GAUGE_OF(i)];
+	if (keys > FEW)
+		return RC_OK;
+	rc = store_tx(s, TX_LOOK, walk_run, &walk);
+	walk.rows = 1;
+	if (rc == RC_OK)
+		rc = store_tx(s, TX_LOOK, walk_run, &walk);
+	for (int i = RECORD_PENDING; i < RECORD_NSTATES; i++)
+		if (rc == RC_NOTFOUND && ends_by_age((enum record_state)i))
+			g->value[STORE_GAUGE_OF(i)] = walk.sum.keys[i];
+	return rc == RC_NOTFOUND ? RC_OK : rc;
 }

@@ -124,7 +124,7 @@ def test_a_sweep_says_which_process_a_key_waits_for(t):
         eq((status, '"oncectl sweep" settles it, or says what it waits for'
             in text), (1, True), text)
     status, text = says(lost, 'doctor')
-    assert '"oncectl sweep" settles it, or says what is waited for' in text
+    assert '"oncectl sweep" settles, or says what is waited for' in text
     lost.end_child()
     status, text = says(lost, 'sweep')
     eq((status, 'waits for' in text, '1 key settled' in text),

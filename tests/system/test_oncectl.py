@@ -207,11 +207,10 @@ def test_one_of_a_kind_is_told_without_a_plural(t):
     eq(once.post('lost').status, 502)
     other = t.write('other.conf', '')
     doctor = once.ctl('-f', other, 'doctor', status=1)
-    for says in ('1 key that no program reconciles: "oncectl ls --state '
-                 'unknown" lists, "oncectl resolve" settles it\n',
-                 '1 effect to be delivered, none given up\n',
-                 '1 effect waits for an [effect] section that there is not: '
-                 'mail\n', '0 keys wait for a next try\n'):
+    for says in ('1 that no program reconciles: "oncectl ls --state '
+                 'unknown" lists, "oncectl resolve" settles\n',
+                 '1 pending for an [effect] section that there is not: '
+                 'mail\n', '0 to be tried again\n'):
         assert says in doctor, doctor
     once.ctl('resolve', 'lost', '--completed', input=b'Status: 200\n\n1')
     assert 'answer_bytes: 1\n' in once.ctl('stats')

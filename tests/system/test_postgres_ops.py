@@ -110,7 +110,7 @@ def test_doctor_and_lists_say_which_rows_make_no_sense(t):
     server.sql("UPDATE once_key SET path = 'no-slash' WHERE key = 'k2'")
     server.sql("UPDATE once_key SET key = 'k4' WHERE key = 'k3'")
     eq([r['key'] for r in once.ls()], ['k1', 'k4'])
-    has(once.ctl('doctor', status=1), '2 make no sense')
+    has(once.ctl('doctor', status=1), '2 without sense')
     for verb in (['show'], ['forget'], ['resolve', '--not-executed']):
         refused(ctl(t, '-d', server.uri(), *verb, 'k2'),
                 'k2: the row of that key makes no sense')

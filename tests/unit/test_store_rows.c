@@ -90,7 +90,7 @@ STORE_TEST(doctor_names_the_second_row_of_a_key)
 	assert_int_equal(doctor_says("rows"), '+');
 	take_identity_of("twin", "k");
 	spoil("twin", K_KEY, "'k'");
-	assert_doctor_names("1 makes no sense, and is skipped: once_key 3");
+	assert_doctor_names("1 without sense, and skipped: once_key 3");
 }
 
 /* Transactions so far. */
