@@ -6,16 +6,13 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "clock.h"
 #include "limit.h"
 #include "log.h"
 #include "metrics.h"
 #include "rows.h"
 
-/* Number of bad rows that are noted as logged, and the most lines about
- * bad rows in one period (ms): a pass may skip any number of them. */
-#define NOTED  64
-#define PERIOD 60000
+/* So many bad rows are logged: a database may have any number of them. */
+#define LOGGED 64
 
 static bool
 has_length(const char *text, size_t min, size_t max)
@@ -167,26 +164,6 @@ rows_change(struct record *r, struct store_change *c)
 
 /* --- bad rows ------------------------------------------------------------- */
 
-/* Whether there may be one more line in this period, and whether it is the last
- * one. */
-static bool
-may_log(bool *last)
-{
-	static _Atomic int64_t since;
-	static atomic_uint lines;
-	const int64_t now = clock_mono();
-	int64_t began = atomic_load(&since);
-	unsigned line;
-
-	/* One thread begins the next period. */
-	if ((began == 0 || now - began >= PERIOD) &&
-	    atomic_compare_exchange_strong(&since, &began, now))
-		atomic_store(&lines, 0);
-	line = atomic_fetch_add(&lines, 1) + 1;
-	*last = line == NOTED;
-	return line <= NOTED;
-}
-
 /* A number that stands for the row, and is not 0. */
 static uint64_t
 mark_of(const char *table, int64_t id)
@@ -206,29 +183,44 @@ rows_bad_counted(void)
 	return atomic_load(&counted);
 }
 
+/* The place of the row among those that were logged; LOGGED: it is another one,
+ * and there is no place.  *is_new: it was not there before. */
+static unsigned
+bad_place(uint64_t mark, bool *is_new)
+{
+	static _Atomic uint64_t logged[LOGGED];
+	unsigned i;
+
+	*is_new = true;
+	for (i = 0; i < LOGGED && *is_new; i++) {
+		uint64_t before = 0;
+
+		if (atomic_compare_exchange_strong(&logged[i], &before, mark))
+			break;
+		*is_new = before != mark;
+	}
+	return i;
+}
+
 void
 rows_bad(const char *database, const char *table, int64_t id)
 {
-	static _Atomic uint64_t seen[NOTED];
-	static atomic_uint next;
-	const uint64_t mark = mark_of(table, id);
-	bool last;
+	bool is_new;
+	const unsigned place = bad_place(mark_of(table, id), &is_new);
 
-	for (unsigned i = 0; i < NOTED; i++) {
-		if (atomic_load(&seen[i]) == mark)
-			return;
-	}
-	atomic_store(&seen[atomic_fetch_add(&next, 1) % NOTED], mark);
+	if (!is_new)
+		return;
 	metrics_count(METRICS_BAD_ROWS);
 	atomic_fetch_add(&counted, 1);
-	if (!may_log(&last))
+	if (place == LOGGED)
 		return;
 	log_event(LOG_ERROR, "bad-row", NULL, LOG_S("database", database),
 	    LOG_S("table", table), LOG_I("id", id),
 	    LOG_S("message",
-		last ? "it makes no sense, and is skipped; so may be more "
-		       "rows: oncectl doctor counts them"
-		     : "it makes no sense, and is skipped"));
+		place == LOGGED - 1
+		    ? "it makes no sense, and is skipped; more rows are not "
+		      "logged: oncectl doctor counts them"
+		    : "it makes no sense, and is skipped"));
 }
 
 void

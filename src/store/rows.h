@@ -44,8 +44,8 @@ void rows_terms(const struct store_reservation *what, const char *token,
 /* What an attempt is told of the record that it has the lease of. */
 void rows_lease(const struct record *r, struct store_lease *lease);
 
-/* Counts a row that is skipped, and logs it.  Each row is logged once, as long
- * as there are few; of many only some are logged. */
+/* Counts a row that is skipped, and logs it: each row once, and only the first
+ * ones. */
 void rows_bad(const char *database, const char *table, int64_t id);
 
 /* How many were counted so far. */

@@ -174,7 +174,7 @@ def test_a_log_that_a_hidden_process_uses_is_missed(t):
     run = t.run(hidden + [base.ONCEWRAP, '-d', once.database, '-s',
                           t.path('socket')])
     eq(run.returncode, 1, run)
-    assert b'a process of another container still uses it' in run.stderr, run
+    assert b'of another container, still uses it' in run.stderr, run
     assert not os.path.exists(once.database + '-wal')
     for suffix in ('-wal', '-shm'):
         os.rename(t.path('aside' + suffix), once.database + suffix)

@@ -8,7 +8,6 @@
 #include "config.h"
 
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include <errno.h>
@@ -147,70 +146,7 @@ dbfile_check_use(
 	return use == STORE_FILES_READ ? RC_IO : RC_READONLY;
 }
 
-/* --- locks ---------------------------------------------------------------- */
-
-/*
- * The kernel gives the list a page at a time and continues by the number of
- * locks shown so far.  If locks vanish meanwhile, a lock may be left out, so
- * the list is read more than once.
- */
-#define LOOKS 5
-
-/* A line: "1: POSIX  ADVISORY  WRITE 4711 fe:01:42 120 120". */
-static bool
-is_it(char *line, const struct dbfile_lock *what, pid_t *pid)
-{
-	enum { NUMBER, KIND, HOW, MODE, PID, FILE_ID, START, END, NWORDS };
-	char *word[NWORDS], *rest = line, *inode, *minor;
-	int i;
-
-	for (i = 0; i < NWORDS; i++)
-		if ((word[i] = strtok_r(NULL, " \n", &rest)) == NULL)
-			return false;
-	if (strcmp(word[KIND], "POSIX") != 0 ||
-	    (what->write && strcmp(word[MODE], "WRITE") != 0) ||
-	    (inode = strrchr(word[FILE_ID], ':')) == NULL ||
-	    strtoull(inode + 1, NULL, 10) != what->ino ||
-	    strtoull(word[START], NULL, 10) > what->byte)
-		return false;
-	if (what->dev != 0 &&
-	    ((minor = strchr(word[FILE_ID], ':')) == inode ||
-		makedev(strtoul(word[FILE_ID], NULL, 16),
-		    strtoul(minor + 1, NULL, 16)) != what->dev))
-		return false;
-	*pid = (pid_t)strtol(word[PID], NULL, 10);
-	return *pid > 0 && *pid != getpid() &&
-	    (strcmp(word[END], "EOF") == 0 ||
-		strtoull(word[END], NULL, 10) >= what->byte);
-}
-
-static pid_t
-find_lock(const struct dbfile_lock *what)
-{
-	char line[256];
-	pid_t pid = 0;
-	FILE *locks;
-
-	if ((locks = fopen("/proc/locks", "re")) == NULL)
-		return 0;
-	while (fgets(line, sizeof(line), locks) != NULL)
-		if (is_it(line, what, &pid)) {
-			fclose(locks);
-			return pid;
-		}
-	fclose(locks);
-	return 0;
-}
-
-pid_t
-dbfile_lock_holder(const struct dbfile_lock *what)
-{
-	pid_t pid = 0;
-
-	for (int i = 0; i < LOOKS && pid == 0; i++)
-		pid = find_lock(what);
-	return pid;
-}
+/* --- the log -------------------------------------------------------------- */
 
 /* SQLite's file format, "The Locking Protocol": every connection in WAL mode
  * locks the first of the shared bytes. */
@@ -219,16 +155,13 @@ dbfile_lock_holder(const struct dbfile_lock *what)
 /* How long (ms) another process may take to create or remove its log. */
 #define PATIENCE 1000
 
-/* What a child found: that no other process has the lock, that one has, or
- * that this cannot be told. */
-enum locked { LOCKED_NOT, LOCKED_BY_OTHER, LOCKED_UNKNOWN };
-
 /*
- * Asks fcntl(2) in a child: /proc/locks hides processes of other PID
- * namespaces, and to close the file here would drop this process's locks.
+ * Whether another process uses the file; false if that cannot be told.  A child
+ * asks fcntl(2): /proc/locks hides processes of other PID namespaces, and to
+ * close the file here would drop this process's locks.
  */
-static enum locked
-ask_child(const char *file)
+static bool
+is_used(const char *file)
 {
 	struct flock lock = { .l_type = F_WRLCK,
 		.l_whence = SEEK_SET,
@@ -240,25 +173,13 @@ ask_child(const char *file)
 
 	if ((pid = fork()) == 0) {
 		fd = open(file, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-		if (fd == -1 || fcntl(fd, F_GETLK, &lock) == -1 ||
-		    (lock.l_type != F_UNLCK && lock.l_pid == self))
-			_exit(LOCKED_UNKNOWN);
-		_exit(lock.l_type == F_UNLCK ? LOCKED_NOT : LOCKED_BY_OTHER);
+		_exit(fd != -1 && fcntl(fd, F_GETLK, &lock) == 0 &&
+		    lock.l_type != F_UNLCK && lock.l_pid != self);
 	}
 	while (pid != -1 && waitpid(pid, &status, 0) == -1)
 		if (errno != EINTR)
-			return LOCKED_UNKNOWN;
-	return pid != -1 && WIFEXITED(status) ? (enum locked)WEXITSTATUS(status)
-					      : LOCKED_UNKNOWN;
-}
-
-/* Whether another process uses the file; *pid: which one, 0 if that is not
- * known. */
-static bool
-is_used(const char *file, const struct dbfile_lock *lock, pid_t *pid)
-{
-	*pid = dbfile_lock_holder(lock);
-	return *pid != 0 || ask_child(file) == LOCKED_BY_OTHER;
+			return false;
+	return pid != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 1;
 }
 
 /* Whether the file with that name and suffix does not exist. */
@@ -279,31 +200,20 @@ is_missing(const char *file, const char *suffix)
 enum rc
 dbfile_check_log(const char *file, char *err, size_t errsize)
 {
-	struct dbfile_lock lock = { .byte = SHARED_BYTE };
 	const char *gone = NULL;
-	char by[40];
-	struct stat st;
-	pid_t pid = 0;
 
-	if (stat(file, &st) == -1)
-		return RC_OK; /* it will be created */
-	lock.ino = st.st_ino;
-	lock.dev = st.st_dev;
 	for (int waited = 0; waited <= PATIENCE; waited += 20) {
 		gone = is_missing(file, "-wal") ? "-wal"
 		    : is_missing(file, "-shm")  ? "-shm"
 						: NULL;
-		if (gone == NULL || !is_used(file, &lock, &pid))
+		if (gone == NULL || !is_used(file))
 			return RC_OK;
 		usleep(20000);
 	}
-	if (pid == 0)
-		snprintf(by, sizeof(by), "a process of another container");
-	else
-		snprintf(by, sizeof(by), "process %ld", (long)pid);
 	snprintf(err, errsize,
-	    "database %s: %s%s is gone, but %s still uses it; end that first",
-	    file, file, gone, by);
+	    "database %s: %s%s is gone, but another process, perhaps of "
+	    "another container, still uses it; end that first",
+	    file, file, gone);
 	return RC_REPLACED;
 }
 

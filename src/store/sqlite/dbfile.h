@@ -49,19 +49,4 @@ enum rc dbfile_check_use(
  */
 enum rc dbfile_check_log(const char *file, char *err, size_t errsize);
 
-/*
- * A lock on a file, as the kernel reports it (proc(5), locks).  Unlike fcntl(2)
- * that needs no descriptor of the file: closing one again would drop the locks
- * that this process has on it.
- */
-struct dbfile_lock {
-	ino_t ino;
-	dev_t dev;     /* 0: any; stat(2) may report another */
-	bool write;    /* a lock for writing, else any */
-	uint64_t byte; /* this byte is locked */
-};
-
-/* Another process that holds such a POSIX lock; 0: none is known. */
-pid_t dbfile_lock_holder(const struct dbfile_lock *what);
-
 #endif

@@ -22,7 +22,6 @@
 
 #include "clock.h"
 #include "log.h"
-#include "dbfile.h"
 #include "share.h"
 
 /* Shortest and longest gap (ms). */
@@ -97,20 +96,53 @@ share_unlocked(struct share *share)
 
 /* --- the holder of the lock ---------------------------------------------- */
 
-/* The process that holds the write lock, or 0 if the kernel does not say. */
+/*
+ * The process of a line of proc(5), locks, such as "1: POSIX  ADVISORY  WRITE
+ * 4711 fe:01:42 120 120", if that locks the byte of the file with that inode;
+ * else 0.
+ */
+static pid_t
+holder_of_line(char *line, ino_t ino)
+{
+	enum { NUMBER, KIND, HOW, MODE, PID, FILE_ID, START, END, NWORDS };
+	char *word[NWORDS], *rest = line, *inode;
+	pid_t pid;
+
+	for (int i = 0; i < NWORDS; i++)
+		if ((word[i] = strtok_r(NULL, " \n", &rest)) == NULL)
+			return 0;
+	if (strcmp(word[KIND], "POSIX") != 0 ||
+	    strcmp(word[MODE], "WRITE") != 0 ||
+	    (inode = strrchr(word[FILE_ID], ':')) == NULL ||
+	    strtoull(inode + 1, NULL, 10) != ino ||
+	    strtoull(word[START], NULL, 10) > WRITE_LOCK ||
+	    (strcmp(word[END], "EOF") != 0 &&
+		strtoull(word[END], NULL, 10) < WRITE_LOCK))
+		return 0;
+	pid = (pid_t)strtol(word[PID], NULL, 10);
+	return pid > 0 && pid != getpid() ? pid : 0;
+}
+
+/* The process that holds the write lock, or 0 if the kernel does not say: it
+ * gives the list a page at a time, and may leave out a lock if others vanish
+ * meanwhile. */
 static pid_t
 find_holder(const char *file)
 {
-	struct dbfile_lock lock = { .write = true, .byte = WRITE_LOCK };
-	char name[4096];
+	char name[4096], line[256];
 	struct stat st;
+	FILE *locks;
+	pid_t pid = 0;
 
 	if ((size_t)snprintf(name, sizeof(name), "%s-shm", file) >=
 		sizeof(name) ||
-	    lstat(name, &st) == -1)
+	    lstat(name, &st) == -1 ||
+	    (locks = fopen("/proc/locks", "re")) == NULL)
 		return 0;
-	lock.ino = st.st_ino;
-	return dbfile_lock_holder(&lock);
+	while (pid == 0 && fgets(line, sizeof(line), locks) != NULL)
+		pid = holder_of_line(line, st.st_ino);
+	fclose(locks);
+	return pid;
 }
 
 static void
@@ -156,7 +188,7 @@ share_blocked(struct share *share)
 	const int64_t now = clock_mono();
 	const pid_t holder = find_holder(share->file);
 
-	if (share->since == 0 || holder != share->holder) {
+	if (share->since == 0 || (holder != 0 && holder != share->holder)) {
 		share->holder = holder;
 		share->since = now;
 		share->reported = false;
