@@ -331,8 +331,8 @@ visit_file(const char *database, int64_t name, const char *kind,
 	return rc == RC_OK ? visit(arg, name, &note) : RC_OK;
 }
 
-static enum rc
-each_of(const char *database, const char *kind,
+enum rc
+attempt_lock_each(const char *database, const char *kind,
     enum rc (*visit)(void *, int64_t, const struct attempt_lock_note *),
     void *arg)
 {
@@ -356,14 +356,6 @@ each_of(const char *database, const char *kind,
 	return rc;
 }
 
-enum rc
-attempt_lock_each(const char *database,
-    enum rc (*visit)(void *, int64_t, const struct attempt_lock_note *),
-    void *arg)
-{
-	return each_of(database, "", visit, arg);
-}
-
 /* --- processes that stay -------------------------------------------------- */
 
 enum rc
@@ -376,15 +368,9 @@ attempt_lock_process_new(const char *database, int64_t owner, const char *token,
 	if (rc == RC_OK &&
 	    (rc = attempt_lock_begin(*note, token, 0)) != RC_OK) {
 		close_both(held, note);
-		attempt_lock_process_remove(database, *name);
+		attempt_file_remove(database, *name, ATTEMPT_FILE_PROCESS);
 	}
 	return rc;
-}
-
-void
-attempt_lock_process_remove(const char *database, int64_t process)
-{
-	attempt_file_remove(database, process, ATTEMPT_FILE_PROCESS);
 }
 
 enum rc
@@ -402,18 +388,4 @@ attempt_lock_process_acts(const char *database, int64_t name, int64_t process)
 		rc = failed(database, "link a file");
 	close(folder);
 	return rc;
-}
-
-void
-attempt_lock_process_acted(const char *database, int64_t name)
-{
-	attempt_file_remove(database, name, ATTEMPT_FILE_BY);
-}
-
-enum rc
-attempt_lock_process_each(const char *database,
-    enum rc (*visit)(void *, int64_t, const struct attempt_lock_note *),
-    void *arg)
-{
-	return each_of(database, ATTEMPT_FILE_PROCESS, visit, arg);
 }

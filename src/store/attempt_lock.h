@@ -90,21 +90,15 @@ void attempt_lock_remove(const char *database, int64_t name);
 /* Like attempt_lock_new() and then attempt_lock_begin() with key 0. */
 enum rc attempt_lock_process_new(const char *database, int64_t owner,
     const char *token, int *held, int *note, int64_t *name);
-void attempt_lock_process_remove(const char *database, int64_t process);
 
-/* Says that the process may act for the attempt from now on, and no longer.
- * Errors are logged. */
+/* Says that the process may act for the attempt from now on, until
+ * attempt_file_remove() of ATTEMPT_FILE_BY.  Errors are logged. */
 enum rc
 attempt_lock_process_acts(const char *database, int64_t name, int64_t process);
-void attempt_lock_process_acted(const char *database, int64_t name);
 
-/* Calls visit for the file of each process, like attempt_lock_each(). */
-enum rc attempt_lock_process_each(const char *database,
-    enum rc (*visit)(void *, int64_t name, const struct attempt_lock_note *),
-    void *arg);
-
-/* Calls visit for each file, until visit returns a value other than RC_OK. */
-enum rc attempt_lock_each(const char *database,
+/* Calls visit for each file of that kind ("" or ATTEMPT_FILE_PROCESS), until
+ * visit returns a value other than RC_OK. */
+enum rc attempt_lock_each(const char *database, const char *kind,
     enum rc (*visit)(void *, int64_t name, const struct attempt_lock_note *),
     void *arg);
 

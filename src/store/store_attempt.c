@@ -12,6 +12,7 @@
 #include "fault.h"
 #include "log.h"
 #include "store_ops.h"
+#include "attempt_file.h"
 #include "attempt_lock.h"
 #include "uuid.h"
 
@@ -20,14 +21,6 @@ static const char *
 local(const struct store *store)
 {
 	return store_base_of(store)->local;
-}
-
-/* Notes the result for store_health(). */
-static enum rc
-made(struct store *store, enum rc rc)
-{
-	atomic_store(&store_base(store)->attempts, (int)rc);
-	return rc;
 }
 
 bool
@@ -49,20 +42,35 @@ store_attempt_check(struct store *store, char *why, size_t size)
 	return rc == RC_OK;
 }
 
-enum rc
-store_attempt_lock(struct store *store, struct store_attempt *at)
+/* token: that of a process that stays, or NULL. */
+static enum rc
+attempt_make(struct store *store, struct store_attempt *at, const char *token)
 {
 	struct liveness *liveness;
+	int64_t owner;
 	enum rc rc;
 
 	at->fd = at->note = -1;
 	if ((rc = store_liveness(store, &liveness)) != RC_OK)
 		return rc;
 	at->file = store_base(store)->host;
-	rc = attempt_lock_new(local(store), liveness_self(liveness), &at->fd,
-	    &at->note, &at->lock);
+	owner = liveness_self(liveness);
+	rc = token == NULL ? attempt_lock_new(local(store), owner, &at->fd,
+				 &at->note, &at->lock)
+			   : attempt_lock_process_new(local(store), owner,
+				 token, &at->fd, &at->note, &at->lock);
+	/* for store_health() */
+	atomic_store(&store_base(store)->attempts, (int)rc);
+	return rc;
+}
+
+enum rc
+store_attempt_lock(struct store *store, struct store_attempt *at)
+{
+	enum rc rc = attempt_make(store, at, NULL);
+
 	FAULT(ATTEMPT_MADE);
-	return made(store, rc);
+	return rc;
 }
 
 enum rc
@@ -90,23 +98,14 @@ enum rc
 store_process_lock(struct store *store, struct store_attempt *at,
     char token[RECORD_TOKEN_LEN + 1])
 {
-	struct liveness *liveness;
-	enum rc rc;
-
-	at->fd = at->note = -1;
-	if ((rc = store_liveness(store, &liveness)) != RC_OK)
-		return rc;
-	at->file = store_base(store)->host;
 	uuid_digits(token);
-	rc = attempt_lock_process_new(local(store), liveness_self(liveness),
-	    token, &at->fd, &at->note, &at->lock);
-	return made(store, rc);
+	return attempt_make(store, at, token);
 }
 
 void
 store_process_forget(struct store *store, int64_t lock)
 {
-	attempt_lock_process_remove(local(store), lock);
+	attempt_file_remove(local(store), lock, ATTEMPT_FILE_PROCESS);
 }
 
 enum rc
@@ -123,7 +122,7 @@ store_attempt_by(struct store *store, struct store_attempt *at, int64_t lock)
 void
 store_attempt_by_none(struct store *store, const struct store_attempt *at)
 {
-	attempt_lock_process_acted(local(store), at->lock);
+	attempt_file_remove(local(store), at->lock, ATTEMPT_FILE_BY);
 }
 
 void
@@ -221,7 +220,7 @@ remove_process(void *arg, int64_t name, const struct attempt_lock_note *note)
 	const struct leftovers *l = arg;
 
 	if (liveness_is_dead(l->liveness, note->owner))
-		attempt_lock_process_remove(l->base->local, name);
+		attempt_file_remove(l->base->local, name, ATTEMPT_FILE_PROCESS);
 	return RC_OK;
 }
 
@@ -231,7 +230,7 @@ clean_run(struct tx *tx, void *arg)
 	struct leftovers *l = arg;
 
 	l->tx = tx;
-	return attempt_lock_each(l->base->local, remove_attempt, l);
+	return attempt_lock_each(l->base->local, "", remove_attempt, l);
 }
 
 enum rc
@@ -245,7 +244,7 @@ store_attempt_clean(struct store *store)
 		return rc;
 	l.liveness = liveness;
 	rc = store_tx(store, TX_LOOK, clean_run, &l);
-	return rc == RC_OK
-	    ? attempt_lock_process_each(l.base->local, remove_process, &l)
-	    : rc;
+	return rc == RC_OK ? attempt_lock_each(l.base->local,
+				 ATTEMPT_FILE_PROCESS, remove_process, &l)
+			   : rc;
 }

@@ -62,7 +62,7 @@ remove_all(void)
 {
 	int n = 0;
 
-	assert_ok(attempt_lock_each(database, remove_it, &n));
+	assert_ok(attempt_lock_each(database, "", remove_it, &n));
 	return n;
 }
 
@@ -585,13 +585,13 @@ TEST(a_file_without_a_line_is_removed_unless_it_is_held)
 	(void)remove_all();
 	assert_ok(attempt_lock_new(database, 5, &held, &note, &name));
 	assert_int_equal(ftruncate(note, 0), 0);
-	assert_ok(attempt_lock_each(database, remove_it, &n));
+	assert_ok(attempt_lock_each(database, "", remove_it, &n));
 	assert_int_equal(n, 0);
 	snprintf(
 	    path, sizeof(path), "%s/%016llx", folder, (unsigned long long)name);
 	assert_int_equal(access(path, F_OK), 0);
 	close(held);
-	assert_ok(attempt_lock_each(database, remove_it, &n));
+	assert_ok(attempt_lock_each(database, "", remove_it, &n));
 	assert_int_equal(n, 0);
 	assert_int_equal(access(path, F_OK), -1);
 	close(note);
@@ -610,7 +610,7 @@ remove_process(void *arg, int64_t name, const struct attempt_lock_note *note)
 
 	assert_string_equal(note->token, OTHER);
 	(*n)++;
-	attempt_lock_process_remove(database, name);
+	attempt_file_remove(database, name, ATTEMPT_FILE_PROCESS);
 	return RC_OK;
 }
 
@@ -632,11 +632,12 @@ TEST(an_attempt_lives_as_long_as_the_process_that_acts_for_it)
 	assert_true(attempt_lock_is_held(database, name));
 	assert_true(attempt_lock_lives(database, name, list));
 	/* It acts for one attempt after another. */
-	attempt_lock_process_acted(database, name);
+	attempt_file_remove(database, name, ATTEMPT_FILE_BY);
 	assert_false(attempt_lock_lives(database, name, list));
 	assert_ok(attempt_lock_process_acts(database, name, process));
 	/* The end of the process's own file is not its end. */
-	assert_ok(attempt_lock_process_each(database, remove_process, &n));
+	assert_ok(attempt_lock_each(
+	    database, ATTEMPT_FILE_PROCESS, remove_process, &n));
 	assert_int_equal(n, 1);
 	assert_true(attempt_lock_lives(database, name, list));
 	close(of_process);
