@@ -197,6 +197,29 @@ SELECT count(*) FILTER (WHERE state = 'unknown' AND reconcile_after IS NULL),
     count(*) FILTER (WHERE state = 'dead_letter')
 FROM once_key WHERE $is_open;
 
+-- The next callers after ?1, at most ?2, that have keys which a limit counts:
+-- their number, how many keys, and path, scope and peer of one.
+-- list: caller_keys
+SELECT g.last, g.n, k.path, k.scope, k.peer
+FROM (SELECT max(caller) AS last, count(*) AS n, min(id) AS id FROM
+
+-- list: of_one_key
+ORDER BY last LIMIT ?2::bigint) g JOIN once_key k ON k.id = g.id ORDER BY g.last
+
+-- name: crowds_open
+-- scan: SQLite sorts the callers that were found
+$caller_keys $unsettled AND caller > ?1 GROUP BY caller $of_one_key;
+
+-- name: crowds_active
+-- scan: SQLite sorts the keys in progress
+$caller_keys $running WHERE caller > ?1 GROUP BY caller $of_one_key;
+
+-- A caller's keys of all routes: see scope.h.
+-- name: crowds_queued
+-- scan: SQLite sorts the queue, which async_queue bounds
+$caller_keys $queued AND queued_at <= ?3 AND caller > ?1
+GROUP BY caller >> 22 $of_one_key;
+
 -- list: orphan_requests
 SELECT count(*) FROM once_request o
 WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = o.key_id
@@ -269,6 +292,11 @@ SELECT ($orphan_requests), ($orphan_request_pieces), ($missing_request_bodies),
 -- scan: looks at every effect, when an operator asks
 SELECT ($orphan_effects), ($stalled_effects), ($missing_payloads),
     ($orphan_payloads);
+
+-- No lease has a deadline before ?1.
+-- name: gauge_running
+-- scan: SQLite reads the keys in progress, which it has found
+SELECT count(*) FROM $running WHERE locked_until >= ?1;
 
 -- name: gauge_open
 SELECT state, count(*), min(updated_at), 0::bigint FROM once_key

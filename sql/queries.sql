@@ -130,6 +130,14 @@ AND ?34 IS NULL
 (SELECT * FROM $by_owner AND owner > 0 AND state = 'in_progress'
     UNION ALL SELECT * FROM $recent AND owner > 0 AND state = 'in_progress')
 
+-- Keys with an open outcome, and those that wait for a worker, by callers.
+-- list: unsettled
+once_key INDEXED BY once_key_caller
+    WHERE (state = 'unknown' OR state = 'dead_letter')
+
+-- list: queued
+once_key INDEXED BY once_key_queue WHERE queued_at >= 0
+
 -- list: open_effects
 once_effect INDEXED BY once_effect_open
 
@@ -233,34 +241,6 @@ SELECT 1 FROM $by_owner
 UNION ALL SELECT 1 FROM $recent
     AND owner >= 0 AND state = 'in_progress' AND caller = ?1
 LIMIT 1 OFFSET ?2 - 1;
-
--- The next callers after ?1, at most ?2, that have keys which a limit counts,
--- ?3 at most of each: their number, how many keys, and path, scope and peer of
--- one.
-
--- Keys with an open outcome.  The limits bound how many a caller has.
--- name: crowds_open
-SELECT k.caller, min(count(*), ?3), path, scope, peer
-FROM once_key k INDEXED BY once_key_caller
-WHERE (k.state = 'unknown' OR k.state = 'dead_letter') AND k.caller > ?1
-GROUP BY k.caller ORDER BY k.caller LIMIT ?2;
-
--- name: crowds_active
--- scan: sorts the keys in progress
-SELECT caller, min(count(*), ?3), path, scope, peer
-FROM (SELECT caller, path, scope, peer FROM $by_owner
-	AND owner >= 0 AND state = 'in_progress' AND caller > ?1
-    UNION ALL SELECT caller, path, scope, peer FROM $recent
-	AND owner >= 0 AND state = 'in_progress' AND caller > ?1)
-GROUP BY caller ORDER BY caller LIMIT ?2;
-
--- A caller's keys of all routes: see scope.h.
--- name: crowds_queued
--- scan: sorts the queue, which async_queue bounds
-SELECT max(caller) AS last, min(count(*), ?3), path, scope, peer
-FROM once_key INDEXED BY once_key_queue
-WHERE queued_at >= 0 AND queued_at <= ?4 AND caller > ?1
-GROUP BY caller >> 22 ORDER BY last LIMIT ?2;
 
 -- name: kept_bytes
 SELECT kept_bytes FROM once_meta WHERE id = 1;
@@ -626,21 +606,7 @@ SELECT (SELECT count(*) FROM $by_owner AND owner = ?1)
     + (SELECT count(*) FROM $recent AND owner = ?1)
     + (SELECT count(*) FROM once_effect WHERE owner = ?1);
 
--- Pages -------------------------------------------------------------------
-
--- Each of these walks at most as many entries of an index, or rows, as its last
--- parameter says, after the place of the part before: see store_browse.c.  The
--- columns are the number of a row, whether it is looked for, its place, and
--- when it was made.
-
--- Metrics and health -------------------------------------------------------
-
--- Keys in progress; ?1 is 0.
--- name: gauge_running
-SELECT (SELECT count(*) FROM $by_owner AND owner > 0 AND state = 'in_progress'
-	AND locked_until >= ?1)
-    + (SELECT count(*) FROM $recent AND owner > 0 AND state = 'in_progress'
-	AND locked_until >= ?1);
+-- Metrics -------------------------------------------------------------------
 
 -- Walks an index, and the recent keys, from the last row of the part before.
 -- name: tally

@@ -54,6 +54,12 @@ state IN ('pending', 'unknown', 'dead_letter')
 -- list: running
 (SELECT * FROM once_key WHERE owner IS NOT NULL AND state = 'in_progress') k
 
+-- list: unsettled
+once_key WHERE state IN ('unknown', 'dead_letter')
+
+-- list: queued
+once_key WHERE queued_at IS NOT NULL
+
 -- list: open_effects
 once_effect
 
@@ -565,33 +571,6 @@ SELECT state, count(*), min(updated_at),
     coalesce(sum(body_length), 0)::bigint
 FROM once_key GROUP BY state;
 
--- The next callers after $1, at most $2, that have keys which a limit counts,
--- $3 at most of each: their number, how many keys, and path, scope and peer of
--- one.
-
--- Keys with an open outcome.  The limits bound how many a caller has.
--- name: crowds_open
-SELECT g.caller, least(g.n, $3::bigint), k.path, k.scope, k.peer
-FROM (SELECT a.caller, count(*) AS n, min(a.id) AS id FROM once_key a
-    WHERE a.state IN ('unknown', 'dead_letter') AND a.caller > $1
-    GROUP BY a.caller ORDER BY a.caller LIMIT $2::bigint) g
-JOIN once_key k ON k.id = g.id ORDER BY g.caller;
-
--- name: crowds_active
-SELECT g.caller, least(g.n, $3::bigint), k.path, k.scope, k.peer
-FROM (SELECT a.caller, count(*) AS n, min(a.id) AS id FROM once_key a
-    WHERE a.owner IS NOT NULL AND a.state = 'in_progress' AND a.caller > $1
-    GROUP BY a.caller ORDER BY a.caller LIMIT $2::bigint) g
-JOIN once_key k ON k.id = g.id ORDER BY g.caller;
-
--- A caller's keys of all routes: see scope.h.
--- name: crowds_queued
-SELECT g.caller, least(g.n, $3::bigint), k.path, k.scope, k.peer
-FROM (SELECT max(q.caller) AS caller, count(*) AS n, min(q.id) AS id
-    FROM once_key q WHERE q.queued_at <= $4 AND q.caller > $1
-    GROUP BY q.caller >> 22 ORDER BY 1 LIMIT $2::bigint) g
-JOIN once_key k ON k.id = g.id ORDER BY g.caller;
-
 -- Once at each start: the sum of the counts becomes that of the rows.  Both are
 -- of one moment, so that transactions under way do no harm.
 -- name: kept_mend
@@ -779,13 +758,6 @@ FROM (SELECT k.owner FROM once_key k WHERE k.owner IS NOT NULL
 LEFT JOIN once_owner o ON o.id = b.owner
 WHERE o.host IS DISTINCT FROM $1::text OR o.boot <> $3::text;
 
--- Pages -----------------------------------------------------------------------
-
--- Each of these reads at most as many rows as its last parameter says, after
--- the place of the part before (see store_browse.c); browse_open sorts the keys
--- of that state.  The columns are the number of a row, whether it is looked
--- for, its place, and when it was made.
-
 -- Metrics and health ---------------------------------------------------------
 
 -- name: kept_bytes
@@ -796,11 +768,6 @@ SELECT $kept_sum;
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relkind = 'r' AND relname LIKE 'once\_%'
     AND relnamespace = $our_schema;
-
--- No lease has a deadline before $1 (see firsts).
--- name: gauge_running
-SELECT count(*) FROM once_key
-WHERE owner IS NOT NULL AND locked_until >= $1 AND state = 'in_progress';
 
 -- Counts the next $4 rows after the number $3, by their states; $1 and $2 are
 -- for a walk along an index.

@@ -35,7 +35,6 @@ struct caller_keys {
 struct callers {
 	enum callers_of of;
 	int64_t after; /* callers with a higher number */
-	int64_t most;  /* keys of a caller that are counted */
 	int64_t now;   /* store time */
 	struct caller_keys item[STORE_CALLERS_MAX];
 	size_t n; /* fewer than STORE_CALLERS_MAX: there are no more */
@@ -61,12 +60,12 @@ callers_run(struct tx *tx, void *arg)
 
 	callers_clear(c); /* of a try before this one */
 	if (c->of == CALLERS_QUEUED)
-		tx_send(tx, TX_CROWDS_QUEUED, "iiii", c->after,
-		    (int64_t)STORE_CALLERS_MAX, c->most, c->now);
+		tx_send(tx, TX_CROWDS_QUEUED, "iii", c->after,
+		    (int64_t)STORE_CALLERS_MAX, c->now);
 	else
 		tx_send(tx,
 		    c->of == CALLERS_OPEN ? TX_CROWDS_OPEN : TX_CROWDS_ACTIVE,
-		    "iii", c->after, (int64_t)STORE_CALLERS_MAX, c->most);
+		    "ii", c->after, (int64_t)STORE_CALLERS_MAX);
 	rc = tx_result(tx);
 	while (rc == RC_OK && c->n < STORE_CALLERS_MAX) {
 		one = &c->item[c->n];
@@ -115,19 +114,6 @@ limit_of(
 	return 0;
 }
 
-/* The highest limit of all routes. */
-static int64_t
-highest(const struct conf *conf, enum callers_of of)
-{
-	int64_t most = limit_of(conf, &conf->defaults, of), one;
-
-	for (size_t i = 0; i < conf->nroutes; i++) {
-		one = limit_of(conf, &conf->routes[i], of);
-		most = one > most ? one : most;
-	}
-	return most;
-}
-
 /* The route on which a limit keeps the caller from new keys; NULL: none does.
  * A row of others may have any path. */
 static const struct conf_route *
@@ -149,14 +135,11 @@ store_callers_full(struct store *s, const struct conf *conf,
     char lines[STORE_CALLERS_MAX][RECENT_LINE])
 {
 	static _Atomic int64_t last = INT64_MIN;
-	struct callers c = { .after = atomic_load(&last),
-		.most = highest(conf, CALLERS_OPEN) };
+	struct callers c = { .after = atomic_load(&last) };
 	const struct conf_route *route;
 	char caller[CALLER_NAME_LEN + 1];
 	size_t n = 0;
 
-	if (c.most == 0)
-		return 0;
 	if (callers_next(s, &c) != RC_OK || c.n < STORE_CALLERS_MAX)
 		c.after = INT64_MIN;
 	atomic_store(&last, c.after);
@@ -200,16 +183,13 @@ static enum rc
 find_full(struct store *s, const struct conf *conf, enum callers_of of,
     struct full *full)
 {
-	struct callers c = {
-		.of = of, .after = INT64_MIN, .most = highest(conf, of)
-	};
+	struct callers c = { .of = of, .after = INT64_MIN };
 	const struct conf_route *route;
 	size_t n = STORE_CALLERS_MAX;
 	enum rc rc = RC_OK;
 
 	memset(full, 0, sizeof(*full));
-	for (int i = 0; i < LOOKS && n == STORE_CALLERS_MAX && c.most > 0;
-	     i++) {
+	for (int i = 0; i < LOOKS && n == STORE_CALLERS_MAX; i++) {
 		rc = callers_next(s, &c);
 		n = rc == RC_OK ? c.n : 0;
 		for (size_t k = 0; k < n; k++) {
