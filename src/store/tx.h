@@ -13,92 +13,10 @@
 #include "row_member.h"
 #include "step.h"
 #include "store_outbox.h"
+#include "tx_table.h"
 
-/* Statements with the same parameters and columns in each store. */
-/* clang-format off */
-#define TX_QUERIES(X) \
-	X(LIST_ALL) \
-	X(EFFECT_LIST) \
-	X(BROWSE_NEWEST) \
-	X(BROWSE_OLDEST) \
-	X(BROWSE_RANGE) \
-	X(BROWSE_ONE) \
-	X(BROWSE_ROWS) \
-	X(BROWSE_ENDS) \
-	X(BROWSE_AT) \
-	X(BROWSE_OPEN) \
-	X(BROWSE_RUNNING) \
-	X(BROWSE_DEAD_EFFECTS) \
-	X(BROWSE_EFFECTS) \
-	X(BROWSE_ROW) \
-	X(BROWSE_EFFECT) \
-	X(FIND_TOLD) \
-	X(FIND_OPEN) \
-	X(STATUS) \
-	X(REFUSED) \
-	X(DOCTOR_BODIES) \
-	X(DOCTOR_REQUESTS) \
-	X(DOCTOR_EFFECTS) \
-	X(PENDING_TOPICS) \
-	X(OWNER_COUNT) \
-	X(COUNT_OPEN) \
-	X(ROWS) \
-	X(EFFECT_ROWS) \
-	X(CROWDS_OPEN) \
-	X(CROWDS_ACTIVE) \
-	X(CROWDS_QUEUED) \
-	X(COUNTS) \
-	X(ALL_ROWS) \
-	X(SCOPES) \
-	X(GAUGE_RUNNING) \
-	X(GAUGE_OPEN) \
-	X(GAUGE_OUTBOX) \
-	X(TALLY) \
-	X(TALLY_EFFECTS) \
-	X(KEPT_BYTES) \
-	X(STORE_BYTES) \
-	X(REPEAT_ADD) \
-	X(REPEAT_FORGET) \
-	X(TOPIC_ADD) \
-	X(TOPIC_DROP) \
-	X(TOPIC_ANY) \
-	X(TOPIC_CLEAR) \
-	X(ADMIT) \
-	X(ACTIVE_BEYOND) \
-	X(KEPT_ROOM) \
-	X(QUEUE_LENGTH) \
-	X(RECORD_READ) \
-	X(RECORD_READ_FREE) \
-	X(RECORD_NEW) \
-	X(RECORD_WRITE) \
-	X(RECORD_WRITE_ANSWER) \
-	X(RECORD_DELETE) \
-	X(ANSWER) \
-	X(PIECE) \
-	X(REQUEST_OF_KEY) \
-	X(RECONCILE_FIRST) \
-	X(RECONCILE_DUE) \
-	X(JOB_NEXT) \
-	X(REFUSED_NEW) \
-	X(DELETE_REFUSED) \
-	X(JOB_ABANDONED) \
-	X(EFFECT_NEXT) \
-	X(EFFECT_PAYLOAD) \
-	X(EFFECT_READ) \
-	X(EFFECT_READ_FREE) \
-	X(EFFECT_FIRST) \
-	X(EFFECT_HOLDER) \
-	X(EFFECT_OF_OWNER) \
-	X(EFFECT_WRITE) \
-	X(EFFECT_DELETE) \
-	X(EFFECT_GONE) \
-	X(ATTEMPT_OF_KEY) \
-	X(ATTEMPT_OF_OWNER) \
-	X(EXPIRE_ROWS) \
-	X(EXPIRE_AHEAD) \
-	X(RECOVER_ROWS)
-/* clang-format on */
-
+/* Statements by the names that each store has.  Those that are sent here have
+ * the same parameters and columns in each. */
 enum tx_query {
 #define X(name) TX_##name,
 	TX_QUERIES(X)
