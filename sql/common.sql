@@ -385,10 +385,6 @@ FROM once_key WHERE id < ?11 AND id >= ?12 ORDER BY id DESC LIMIT ?13;
 SELECT id, $matches, 0::bigint, id, created_at
 FROM once_key WHERE id > ?11 AND id < ?12 ORDER BY id LIMIT ?13;
 
--- name: browse_one
-SELECT id, $matches, 0::bigint, id, created_at
-FROM once_key WHERE id = ?11;
-
 -- name: browse_rows
 SELECT $row FROM once_key k WHERE k.id IN (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,
     ?10, ?11, ?12, ?13, ?14, ?15, ?16);

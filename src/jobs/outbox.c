@@ -112,11 +112,10 @@ outbox_topics(
 	const size_t nadd = names_of(new, NULL, add);
 	size_t ndrop;
 
-	if (old == NULL)
-		return store_topics_first(store, add, nadd);
-	ndrop = names_of(old, new, drop);
-	return nadd + ndrop > 0 ? store_topics(store, add, nadd, drop, ndrop)
-				: RC_OK;
+	ndrop = old != NULL ? names_of(old, new, drop) : 0;
+	return old == NULL || nadd + ndrop > 0
+	    ? store_topics(store, add, nadd, drop, ndrop)
+	    : RC_OK;
 }
 
 /* --- taking ------------------------------------------------------------- */

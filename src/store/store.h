@@ -368,13 +368,13 @@ void store_wake(struct store *s);
 int store_watch(const struct store *store);
 enum rc store_watch_read(int fd);
 
-/* Adds and removes topics that a handler may name. */
+/*
+ * Adds and removes topics that a handler may name.  drop is NULL at the start
+ * of a process: if no other process uses the store, all other topics are
+ * removed, because no process is left to deliver them.
+ */
 enum rc store_topics(struct store *s, char *const *add, size_t nadd,
     char *const *drop, size_t ndrop);
-
-/* The same at the start of a process.  If no other process uses the store, all
- * other topics are removed too: no process is left to deliver them. */
-enum rc store_topics_first(struct store *s, char *const *add, size_t nadd);
 
 /* --- handlers that share the database ------------------------------------ */
 

@@ -204,13 +204,6 @@ send_range(struct tx *tx, struct walk *w, int64_t rows)
 	    w->at.a, w->at.b, &w->range.first, &w->range.last, rows);
 }
 
-static void
-send_one(struct tx *tx, struct walk *w, int64_t rows)
-{
-	(void)rows;
-	tx_send(tx, TX_BROWSE_ONE, FILTER "i", FILTER_ARGUMENTS(w->b), w->low);
-}
-
 /*
  * The number of the first key that was made at that time, or a lower one; as
  * far as keys are made in the order of their numbers.  A few lookups.
@@ -305,16 +298,18 @@ store_browse_run(struct tx *tx, void *arg)
 		rc = find_told(b, tx, &w.low);
 	if (rc != RC_OK && rc != RC_NOTFOUND)
 		return rc;
-	if (rc == RC_OK)
-		w.send = send_one;
-	else if (f->key != NULL || f->instance != NULL)
+	if (rc == RC_OK) {
+		w.send = send_newest;
+		w.at.b = w.high = w.low + 1;
+	} else if (f->key != NULL || f->instance != NULL) {
 		w.send = send_range;
-	else if (b->downstream[0] == '\0' && f->state == RECORD_IN_PROGRESS)
+	} else if (b->downstream[0] == '\0' && f->state == RECORD_IN_PROGRESS) {
 		w.send = send_running;
-	else if (b->downstream[0] == '\0' && is_open_state(f->state))
+	} else if (b->downstream[0] == '\0' && is_open_state(f->state)) {
 		w.send = send_open;
-	else
+	} else {
 		return walk_by_number(tx, b, &w);
+	}
 	return walk_all(tx, &w, b->found);
 }
 

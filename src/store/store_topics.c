@@ -48,15 +48,6 @@ topics_change(struct tx *tx, void *arg)
 	return rc;
 }
 
-enum rc
-store_topics(struct store *s, char *const *add, size_t nadd, char *const *drop,
-    size_t ndrop)
-{
-	struct topics t = { NULL, add, drop, nadd, ndrop };
-
-	return store_tx(s, TX_WRITE, topics_change, &t);
-}
-
 static enum rc
 topics_any(struct tx *tx, void *arg)
 {
@@ -65,20 +56,23 @@ topics_any(struct tx *tx, void *arg)
 	return tx_one(tx, "-");
 }
 
-/* A start without effects writes nothing. */
 enum rc
-store_topics_first(struct store *s, char *const *add, size_t nadd)
+store_topics(struct store *s, char *const *add, size_t nadd, char *const *drop,
+    size_t ndrop)
 {
-	struct liveness *liveness;
-	struct topics t = { .add = add, .nadd = nadd };
-	enum rc rc;
+	struct topics t = { NULL, add, drop, nadd, ndrop };
+	struct liveness *liveness = NULL;
+	enum rc rc = RC_OK;
 
-	if (nadd == 0 && (rc = store_tx(s, TX_LOOK, topics_any, NULL)) != RC_OK)
-		return rc == RC_NOTFOUND ? RC_OK : rc;
-	if ((rc = store_liveness(s, &liveness)) != RC_OK)
-		return rc;
+	/* A start without effects writes nothing. */
+	if (drop == NULL && nadd == 0)
+		rc = store_tx(s, TX_LOOK, topics_any, NULL);
+	if (drop == NULL && rc == RC_OK)
+		rc = store_liveness(s, &liveness);
 	t.first = liveness;
-	return store_tx(s, TX_WRITE, topics_change, &t);
+	if (rc == RC_OK)
+		rc = store_tx(s, TX_WRITE, topics_change, &t);
+	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
 /* --- repeated requests ---------------------------------------------------- */

@@ -329,7 +329,7 @@ act_topic(struct life *l)
 	enum rc rc;
 
 	vfs_within(true);
-	rc = store_topics(l->store, topics, 1, NULL, 0);
+	rc = store_topics(l->store, topics, 1, topics, 0);
 	vfs_within(false);
 	if (rc == RC_OK)
 		life_committed(l);

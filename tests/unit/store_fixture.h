@@ -222,7 +222,7 @@ setup_topics(void **state)
 
 	if (setup(state) != 0)
 		return -1;
-	return store_topics(store, topics, 2, NULL, 0) == RC_OK ? 0 : -1;
+	return store_topics(store, topics, 2, topics, 0) == RC_OK ? 0 : -1;
 }
 
 static UNUSED int

@@ -333,7 +333,7 @@ start_delivery(void)
 
 	assert_ok(tell(&a, 'r'));
 	store = open_host("b");
-	assert_ok(store_topics(store, topics, 1, NULL, 0));
+	assert_ok(store_topics(store, topics, 1, topics, 0));
 	assert_true(try_emit(&a.lease, "mail", "payload", 7));
 	assert_ok(tell(&a, 'f'));
 	assert_ok(tell(&a, 'b'));

@@ -276,7 +276,7 @@ setup_sides(void **state)
 	o = options();
 	o.workers = 3;
 	store = open_with(o);
-	return store_topics(store, topics, 1, NULL, 0) == RC_OK ? 0 : -1;
+	return store_topics(store, topics, 1, topics, 0) == RC_OK ? 0 : -1;
 }
 
 GROUP(setup_server, stop_servers)

@@ -23,7 +23,7 @@ open_for(enum conf_durability durability)
 	o.durability = durability;
 	store = open_with(o);
 	handler = handler_open();
-	return store_topics(store, topics, 1, NULL, 0) == RC_OK ? 0 : -1;
+	return store_topics(store, topics, 1, topics, 0) == RC_OK ? 0 : -1;
 }
 
 static int
