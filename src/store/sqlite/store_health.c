@@ -255,49 +255,30 @@ check_integrity(struct db *db, struct findings *f)
 	free(text);
 }
 
-static void
-check_schema(struct db *db, struct findings *f)
-{
-	int64_t version, missing;
-	char *names = NULL;
-
-	if (db_pragma(db, "user_version", &version) != RC_OK)
-		store_doctor_add(f, "schema", false, "cannot be read");
-	else if (version != SCHEMA_VERSION)
-		store_doctor_add(f, "schema", false,
-		    "version %" PRId64 ", and this is for version %d", version,
-		    SCHEMA_VERSION);
-	else if (db_onef(db_stmt(db, QUERY_MISSING_PARTS), "is", &missing,
-		     &names) != RC_OK)
-		store_doctor_add(f, "schema", false, "cannot be read");
-	else if (missing != 0)
-		store_doctor_add(f, "schema", false,
-		    "version %" PRId64 ", without %s", version,
-		    names != NULL ? names : "some of it");
-	else
-		store_doctor_add(f, "schema", true,
-		    "version %" PRId64 ", complete", version);
-	free(names);
-}
+/* Names that a statement finds, which are wrong. */
+static const struct named {
+	const char *name;
+	enum query query;
+	const char *wrong, *none;
+} named[] = {
+	{ "schema", QUERY_MISSING_PARTS, "without ", "complete" },
+	{ "foreign", QUERY_FOREIGN_PARTS,
+	    "of others, whose triggers do not run in oncewrap, on our tables: ",
+	    "nothing of others is on our tables" },
+};
 
 static void
-check_foreign(struct db *db, struct findings *f)
+check_named(struct db *db, const struct named *n, struct findings *f)
 {
 	char *names = NULL;
-	int64_t n;
+	int64_t count;
 
-	if (db_onef(db_stmt(db, QUERY_FOREIGN_PARTS), "is", &n, &names) !=
-	    RC_OK)
-		store_doctor_add(
-		    f, "foreign", false, "the schema cannot be read");
-	else if (n == 0)
-		store_doctor_add(
-		    f, "foreign", true, "nothing of others is on our tables");
+	if (db_onef(db_stmt(db, n->query), "is", &count, &names) != RC_OK)
+		store_doctor_add(f, n->name, false, "cannot be read");
 	else
-		store_doctor_add(f, "foreign", false,
-		    "of others, on our tables: %s; triggers do not run in "
-		    "oncewrap",
-		    names != NULL ? names : "something");
+		store_doctor_add(f, n->name, count == 0, "%s%s",
+		    count == 0 ? n->none : n->wrong,
+		    names != NULL ? names : "");
 	free(names);
 }
 
@@ -321,17 +302,14 @@ static void
 check_mode(struct store *store, struct findings *f)
 {
 	struct stat st;
+	bool safe;
 
 	if (stat(store->file, &st) == -1)
-		store_doctor_add(
-		    f, "file", false, "%s is not there any more", store->file);
-	else if ((st.st_mode & 07) != 0)
-		store_doctor_add(f, "file", false,
-		    "mode %04o: answers can be read by anyone",
-		    (unsigned)st.st_mode & 07777);
-	else
-		store_doctor_add(
-		    f, "file", true, "mode %04o", (unsigned)st.st_mode & 07777);
+		return;
+	safe = (st.st_mode & 07) == 0;
+	store_doctor_add(f, "file", safe, "mode %04o%s",
+	    (unsigned)st.st_mode & 07777,
+	    safe ? "" : ": answers can be read by anyone");
 }
 
 /* Whether other users can rename or remove the store's files: they may write
@@ -365,13 +343,10 @@ folder_is_wrong(const struct store *store, char *text, size_t size)
 static void
 doctor_check_folder(struct store *store, struct findings *f)
 {
-	char text[256];
+	char text[256] = "no other user can rename or remove files in it";
+	const bool wrong = folder_is_wrong(store, text, sizeof(text));
 
-	if (folder_is_wrong(store, text, sizeof(text)))
-		store_doctor_add(f, "folder", false, "%s", text);
-	else
-		store_doctor_add(f, "folder", true,
-		    "no other user can rename or remove files in it");
+	store_doctor_add(f, "folder", !wrong, "%s", text);
 }
 
 void
@@ -395,8 +370,8 @@ sqlite_examine(struct store *store, struct findings *f)
 	if (rc != RC_OK)
 		return rc;
 	check_integrity(reader->db, f);
-	check_schema(reader->db, f);
-	check_foreign(reader->db, f);
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+		check_named(reader->db, &named[i], f);
 	check_journal(reader->db, f);
 	store_reader_give(store, reader);
 	rc = store_doctor_dead(store, &dead);
