@@ -73,8 +73,8 @@ void store_admit_check(const struct store_reservation *what, bool leased);
 void store_admit_init(
     struct store_admit *p, const struct store_reservation *what, bool accepts);
 
-/* A verb under way.  After begin comes store_admit_do(), and end, which sets the
- * results and returns the verb's. */
+/* A verb under way.  After begin comes store_admit_do(), and end, which sets
+ * the results and returns the verb's. */
 struct store_admission {
 	struct store_admit admit;
 	struct store_asked asked;

@@ -276,7 +276,7 @@ gauges_run(struct tx *tx, void *arg)
 }
 
 static bool
-ends_by_age(enum record_state state)
+is_counted_by_age(enum record_state state)
 {
 	return state == RECORD_COMPLETED || state == RECORD_FAILED_RETRYABLE ||
 	    state == RECORD_EXPIRED;
@@ -312,7 +312,7 @@ store_gauges(struct store *s, struct metrics_gauges *g)
 		return rc;
 	known = tallied(s, &aged);
 	for (int i = RECORD_PENDING; i < RECORD_NSTATES; i++)
-		if (!ends_by_age((enum record_state)i))
+		if (!is_counted_by_age((enum record_state)i))
 			g->value[STORE_GAUGE_OF(i)] = c.key[i].n;
 		else if (known)
 			g->value[STORE_GAUGE_OF(i)] = aged.keys[i];
@@ -336,7 +336,7 @@ store_gauges_of_few(struct store *s, struct metrics_gauges *g)
 	enum rc rc;
 
 	for (int i = RECORD_PENDING; i < RECORD_NSTATES; i++)
-		if (ends_by_age((enum record_state)i))
+		if (is_counted_by_age((enum record_state)i))
 			keys += g->value[STORE_GAUGE_OF(i)];
 	if (keys > FEW)
 		return RC_OK;
@@ -345,7 +345,8 @@ store_gauges_of_few(struct store *s, struct metrics_gauges *g)
 	if (rc == RC_OK)
 		rc = store_tx(s, TX_LOOK, walk_run, &walk);
 	for (int i = RECORD_PENDING; i < RECORD_NSTATES; i++)
-		if (rc == RC_NOTFOUND && ends_by_age((enum record_state)i))
+		if (rc == RC_NOTFOUND &&
+		    is_counted_by_age((enum record_state)i))
 			g->value[STORE_GAUGE_OF(i)] = walk.sum.keys[i];
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
