@@ -22,9 +22,6 @@ SELECT unsynced FROM once_meta WHERE id = 1;
 -- name: meta_unsynced_set
 UPDATE once_meta SET unsynced = ?1 WHERE id = 1 AND unsynced <> ?1;
 
--- name: meta_secret
-SELECT secret FROM once_meta WHERE id = 1;
-
 -- name: meta_base
 SELECT secret, seal FROM once_meta WHERE id = 1;
 

@@ -240,7 +240,7 @@ schema_refuse(enum content content, int64_t version,
 static enum rc
 has_tables(struct db *db)
 {
-	return db_onef(db_stmt(db, QUERY_META_SECRET), "-");
+	return db_onef(db_stmt(db, QUERY_META_BASE), "--");
 }
 
 /* made: this process has just created the file. */

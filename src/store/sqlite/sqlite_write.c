@@ -293,7 +293,7 @@ admit_begin(struct store *store, struct store_admit *p)
 		rc = admit_body(store, p);
 	if (rc != RC_OK)
 		return rc;
-	p->secret = store->secret;
+	p->secret = store->base.secret;
 	p->owner = liveness_self(liveness);
 	p->number = sqlite_number(store, &p->what->identity).first;
 	return RC_OK;

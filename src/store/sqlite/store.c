@@ -19,28 +19,6 @@
 
 /* --- opening ------------------------------------------------------------ */
 
-static enum rc
-read_secret(struct store *store)
-{
-	struct db_stmt *s = db_stmt(store->writer, QUERY_META_SECRET);
-	const void *secret;
-	enum rc rc;
-	size_t n;
-
-	rc = db_step_row(s);
-	if (rc != RC_OK)
-		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-	rc = db_rowf(s, "b", &secret, &n);
-	if (rc == RC_OK && n != sizeof(store->secret))
-		rc = RC_CORRUPT;
-	if (rc == RC_OK) {
-		memcpy(store->secret, secret, n);
-		identity_seed_make(&store->seed, store->secret);
-	}
-	db_reset(s);
-	return rc;
-}
-
 /* Store time is not further away than this (ms), so that sums with it do not
  * overflow. */
 #define FARTHEST (ROW_TIME_MAX / 2)
@@ -188,8 +166,6 @@ start_guard(struct store *store)
 	if ((rc = db_begin_read(db)) == RC_OK)
 		rc = store_guard_past(&store->guard, db);
 	if (rc == RC_OK)
-		rc = store_guard_find(&store->guard, db);
-	if (rc == RC_OK)
 		rc = store_guard_file(&store->guard, db);
 	db_rollback(db);
 	return rc;
@@ -232,17 +208,16 @@ store_start(
 		return RC_NOMEM;
 	store->base.local = store->file;
 	store->base.database = store->base.file = store->file;
-	store->base.secret = store->secret;
+	store->base.secret = store->guard.secret;
 	store->mode = o->mode;
 	store->daemon = o->create;
 	store->full = o->durability == CONF_DURABILITY_FULL;
 	store->busy_timeout = o->busy_timeout;
 	*table = "once_meta";
-	if ((rc = read_secret(store)) != RC_OK)
-		return rc;
 	if ((rc = store_guard_init(&store->guard, store->file)) != RC_OK ||
 	    (rc = store_guard_fits(&store->guard, store->writer)) != RC_OK)
 		return rc;
+	identity_seed_make(&store->seed, store->guard.secret);
 	/* A process that makes no keys may look at what is there. */
 	if (o->create &&
 	    (rc = store_guard_secret(store->writer, &store->seed)) != RC_OK)

@@ -175,8 +175,6 @@ store_guard_past(struct store_guard *g, struct db *db)
 	store_guard_read_seal(g, seal, nseal);
 	if (n != sizeof(g->secret))
 		what = "it has no secret";
-	else if (!g->seen)
-		memcpy(g->secret, secret, n);
 	else if (memcmp(secret, g->secret, n) != 0)
 		what = "it is another store's content";
 	else if (last < g->last || id < g->id || g->seal < g->least)
@@ -185,7 +183,6 @@ store_guard_past(struct store_guard *g, struct db *db)
 	db_reset(s);
 	if (what != NULL)
 		return store_guard_went_back(g, what);
-	g->seen = true;
 	g->least = g->seal;
 	g->last = last;
 	g->id = g->new_id = id;

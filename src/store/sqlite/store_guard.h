@@ -57,7 +57,6 @@ struct store_guard {
 
 	/* used by the writing thread only, but for the secret, which is set
 	 * before others start: the past that it has read */
-	bool seen;
 	uint64_t seal;  /* as the log has it */
 	uint64_t least; /* the highest one that was read or committed */
 	uint64_t base;  /* the same of the seal below it */
@@ -94,9 +93,6 @@ enum rc store_guard_check(struct store_guard *g);
  */
 enum rc store_guard_past(struct store_guard *g, struct db *db);
 
-/* Finds where the seal is, before other threads start. */
-enum rc store_guard_find(struct store_guard *g, struct db *db);
-
 /*
  * RC_WENT_BACK, also from all later calls, if the file itself, past the log, is
  * not what it was: another file was copied over it, or it was truncated.  It is
@@ -118,8 +114,8 @@ enum rc store_guard_seal(struct store_guard *g, struct db *db, bool moves);
  */
 enum rc store_guard_base(struct store_guard *g, struct db *db, bool *move);
 
-/* Called before anything else is made of the content.  RC_WENT_BACK: the file
- * is older than its log. */
+/* Called before anything else is made of the content: reads the secret, and
+ * finds where the seal is.  RC_WENT_BACK: the file is older than its log. */
 enum rc store_guard_fits(struct store_guard *g, struct db *db);
 
 /* Reads the column of once_meta: the seal, and the one that the log stands on;

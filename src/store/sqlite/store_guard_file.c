@@ -215,16 +215,6 @@ store_guard_mapped(struct store_guard *g)
 	    : RC_OK;
 }
 
-enum rc
-store_guard_find(struct store_guard *g, struct db *db)
-{
-	enum rc rc = db_pragma(db, "page_size", &g->page_size);
-
-	if (rc == RC_OK)
-		rc = db_onef(db_stmt(db, QUERY_META_PAGE), "i", &g->page);
-	return rc == RC_OK && g->page <= 0 ? RC_CORRUPT : rc;
-}
-
 /* Reads what the log says of itself. */
 static enum rc
 read_base(struct store_guard *g, struct db *db)
@@ -243,7 +233,12 @@ read_base(struct store_guard *g, struct db *db)
 		store_guard_read_seal(g, seal, nseal);
 	}
 	db_reset(s);
-	return rc == RC_OK ? store_guard_find(g, db) : rc;
+	if (rc == RC_OK)
+		rc = db_pragma(db, "page_size", &g->page_size);
+	if (rc == RC_OK)
+		rc = db_onef(db_stmt(db, QUERY_META_PAGE), "i", &g->page);
+	return rc == RC_NOTFOUND || (rc == RC_OK && g->page <= 0) ? RC_CORRUPT
+								  : rc;
 }
 
 /* Whether a page from first to last of the file has the base or a higher seal.

@@ -182,7 +182,7 @@ can_read(struct store *store, char *why, size_t size)
 
 	rc = store_reader_take(store, &reader);
 	if (rc == RC_OK) {
-		rc = db_onef(db_stmt(reader->db, QUERY_META_SECRET), "-");
+		rc = db_onef(db_stmt(reader->db, QUERY_META_BASE), "--");
 		store_reader_give(store, reader);
 	}
 	if (rc != RC_OK)

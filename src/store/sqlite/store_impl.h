@@ -39,7 +39,6 @@ struct store {
 	bool daemon; /* opened with create, and not by an operator */
 	bool full;   /* a commit is synced */
 	int64_t busy_timeout;
-	unsigned char secret[SCOPE_SECRET_LEN];
 	struct identity_seed seed;
 	struct db *writer;
 	struct committer *committer;
