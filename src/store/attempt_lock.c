@@ -126,18 +126,25 @@ attempt_lock_new(
 	return new_file(database, owner, "", held, note, name);
 }
 
+static bool
+add_line(int note, enum log_level level, const char *line)
+{
+	const size_t n = strlen(line);
+
+	if (write(note, line, n) == (ssize_t)n)
+		return true;
+	log_event(level, "liveness-error", NULL, LOG_S("doing", "write"),
+	    LOG_S("message", strerror(errno)));
+	return false;
+}
+
 enum rc
 attempt_lock_begin(int note, const char *token, int64_t key)
 {
 	char line[NOTE_MAX];
-	ssize_t n;
 
-	n = snprintf(line, sizeof(line), "%s %" PRId64 "\n", token, key);
-	if (write(note, line, (size_t)n) == n)
-		return RC_OK;
-	log_event(LOG_ERROR, "liveness-error", NULL, LOG_S("doing", "write"),
-	    LOG_S("message", strerror(errno)));
-	return RC_IO;
+	snprintf(line, sizeof(line), "%s %" PRId64 "\n", token, key);
+	return add_line(note, LOG_ERROR, line) ? RC_OK : RC_IO;
 }
 
 void
@@ -145,16 +152,13 @@ attempt_lock_started(int note, pid_t pid)
 {
 	struct process_session s;
 	char line[NOTE_MAX];
-	ssize_t n;
 
 	if (!process_session(pid, &s))
 		return;
-	n = snprintf(
+	snprintf(
 	    line, sizeof(line), "%ld %" PRIu64 "\n", (long)s.id, s.started);
 	/* Without the line, the lock and the token are left. */
-	if (write(note, line, (size_t)n) != n)
-		log_event(LOG_WARN, "liveness-error", NULL,
-		    LOG_S("doing", "write"), LOG_S("message", strerror(errno)));
+	(void)add_line(note, LOG_WARN, line);
 }
 
 /* --- looking ------------------------------------------------------------ */
@@ -203,48 +207,45 @@ read_note(int fd, struct attempt_lock_note *note)
 	return RC_OK;
 }
 
-static enum rc
-read_file(const char *database, int64_t name, const char *kind,
-    struct attempt_lock_note *note)
-{
-	int fd = attempt_file_open(database, name, kind);
-	enum rc rc;
+/* What a file tells.  One that cannot be opened counts as held. */
+struct look {
+	bool there, held;
+	enum rc rc; /* of its note */
+	struct attempt_lock_note note;
+};
 
-	memset(note, 0, sizeof(*note));
-	if (fd == -1)
-		return errno == ENOENT ? RC_NOTFOUND : RC_IO;
-	rc = read_note(fd, note);
+static struct look
+look_at(const char *database, int64_t name, const char *kind)
+{
+	struct look l = { .there = true, .held = true, .rc = RC_IO };
+	int fd = attempt_file_open(database, name, kind);
+
+	if (fd == -1) {
+		if (errno == ENOENT)
+			l = (struct look){ .rc = RC_NOTFOUND };
+		return l;
+	}
+	l.held = is_held(fd);
+	l.rc = read_note(fd, &l.note);
 	close(fd);
-	return rc;
+	return l;
 }
 
 enum rc
 attempt_lock_read(
     const char *database, int64_t name, struct attempt_lock_note *note)
 {
-	return read_file(database, name, "", note);
-}
+	const struct look l = look_at(database, name, "");
 
-/* Whether a process holds the lock of that file.  A file that is not there
- * counts as missing says. */
-static bool
-file_is_held(const char *database, int64_t name, const char *kind, bool missing)
-{
-	int fd = attempt_file_open(database, name, kind);
-	bool held;
-
-	if (fd == -1)
-		return errno == ENOENT ? missing : true;
-	held = is_held(fd);
-	close(fd);
-	return held;
+	*note = l.note;
+	return l.rc;
 }
 
 bool
 attempt_lock_is_held(const char *database, int64_t name)
 {
-	return file_is_held(database, name, "", false) ||
-	    file_is_held(database, name, ATTEMPT_FILE_BY, false);
+	return look_at(database, name, "").held ||
+	    look_at(database, name, ATTEMPT_FILE_BY).held;
 }
 
 /* Whether a process with the note's token or session may live. */
@@ -263,17 +264,11 @@ static bool
 file_lives(const char *database, int64_t name, const char *kind,
     const struct process_list *list, bool missing)
 {
-	int fd = attempt_file_open(database, name, kind);
-	struct attempt_lock_note note;
-	enum rc rc;
+	const struct look l = look_at(database, name, kind);
 
-	if (fd == -1)
-		return errno == ENOENT ? missing : true;
-	rc = is_held(fd) ? RC_BUSY : read_note(fd, &note);
-	close(fd);
-	if (rc == RC_NOTFOUND)
+	if (!l.held && l.rc == RC_NOTFOUND)
 		return missing;
-	return rc != RC_OK || note_lives(&note, list);
+	return l.held || l.rc != RC_OK || note_lives(&l.note, list);
 }
 
 bool
@@ -289,11 +284,10 @@ static pid_t
 process_of(const char *database, int64_t name, const char *kind,
     const struct process_list *list)
 {
-	struct attempt_lock_note note;
+	const struct look l = look_at(database, name, kind);
 
-	return read_file(database, name, kind, &note) == RC_OK &&
-		process_list_shows(list, note.space)
-	    ? process_list_find(list, &note.session, note.token)
+	return l.rc == RC_OK && process_list_shows(list, l.note.space)
+	    ? process_list_find(list, &l.note.session, l.note.token)
 	    : 0;
 }
 
@@ -320,15 +314,13 @@ visit_file(const char *database, int64_t name, const char *kind,
     enum rc (*visit)(void *, int64_t, const struct attempt_lock_note *),
     void *arg)
 {
-	struct attempt_lock_note note;
-	enum rc rc;
+	const struct look l = look_at(database, name, kind);
 
-	rc = read_file(database, name, kind, &note);
 	/* Its maker died before it wrote a line; or it has not locked the file
 	 * yet, and then makes another one. */
-	if (rc == RC_NOTFOUND && !file_is_held(database, name, kind, true))
+	if (l.there && !l.held && l.rc == RC_NOTFOUND)
 		attempt_file_remove(database, name, kind);
-	return rc == RC_OK ? visit(arg, name, &note) : RC_OK;
+	return l.rc == RC_OK ? visit(arg, name, &l.note) : RC_OK;
 }
 
 enum rc
