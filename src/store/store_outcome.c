@@ -38,37 +38,49 @@ store_outcome_free(struct store_outcome *outcome)
 }
 
 static struct outcome_change *
-outcome_begin(struct store_outcome *outcome, outcome_step *step, int64_t id)
+outcome_begin(struct store_outcome *outcome, enum outcome_verb verb, int64_t id)
 {
 	struct outcome_change *o = (struct outcome_change *)(void *)outcome;
 
+	/* Callers make no others. */
+	assert(outcome->requeue <= ROW_TIME_MAX);
+	assert(outcome->state != RECORD_COMPLETED ||
+	    (outcome->response.status >= 200 &&
+		outcome->response.status <= 599));
 	o->run = store_outcome_run;
-	o->step = step;
+	o->verb = verb;
 	o->id = id;
 	return o;
 }
 
-static struct step_answer
-outcome_answer(const struct outcome_change *o)
+enum rc
+store_outcome_step(const struct outcome_change *o, struct record *r,
+    struct step_time at, struct step *s)
 {
+	const struct store_outcome *outcome = &o->outcome;
+	const bool resolves = o->verb != OUTCOME_FINISH;
+	const struct step_reason why = {
+		.error = outcome->last_error,
+		.nothing_happened = resolves || outcome->nothing_happened,
+		.requeue = outcome->requeue,
+	};
+	struct step_answer answer;
 	struct rows_answer c;
 
-	rows_answer(&o->outcome, &c);
-	return (struct step_answer){
-		.keep = c.keep,
-		.status = c.status,
-		.length = c.length,
-	};
-}
-
-static struct step_reason
-outcome_reason(const struct outcome_change *o)
-{
-	return (struct step_reason){
-		.error = o->outcome.last_error,
-		.nothing_happened = o->outcome.nothing_happened,
-		.requeue = o->outcome.requeue,
-	};
+	rows_answer(outcome, &c);
+	answer = (struct step_answer){ c.keep, c.status, c.length };
+	if (o->verb == OUTCOME_ABANDON)
+		return step_abandon(r, &answer, at, s);
+	if (resolves)
+		return step_may_resolve(r, o->tries.attempt, o->tries.tries,
+			   o->verb == OUTCOME_RESOLVE_BY_OPERATOR)
+		    ? step_resolve(r, outcome->state, &answer, &why, at, s)
+		    : RC_LOST;
+	if (outcome->state == RECORD_UNKNOWN)
+		return step_unknown(r, o->token, &why, at, s);
+	if (outcome->state == RECORD_FAILED_RETRYABLE)
+		return step_release(r, o->token, o->retention, &why, at, s);
+	return step_complete(r, o->token, o->retention, &answer, at, s);
 }
 
 /* Stores the answer that was not accepted, and the end of stderr, or deletes
@@ -126,7 +138,7 @@ store_outcome_run(struct tx *tx, void *arg)
 	if (rc != RC_OK)
 		return rc;
 	was = r;
-	rc = o->step(o, &r, tx->at, &s);
+	rc = store_outcome_step(o, &r, tx->at, &s);
 	if (rc == RC_OK && (s.answer == STEP_SET || s.confirmed))
 		rc = tx->ops->body(tx, o, s.confirmed);
 	if (rc == RC_OK)
@@ -150,42 +162,13 @@ store_outcome_drop(struct store_outcome *outcome, int64_t id)
 
 /* --- the verbs ------------------------------------------------------------ */
 
-/* Callers make no others. */
-static void
-outcome_check(const struct store_outcome *outcome)
-{
-	assert(outcome->requeue <= ROW_TIME_MAX);
-	assert(outcome->state != RECORD_COMPLETED ||
-	    (outcome->response.status >= 200 &&
-		outcome->response.status <= 599));
-}
-
-/*
- * Finish: the outcome of an attempt that has a lease.  Every change names the
- * attempt's token: an attempt that has lost its lease changes nothing.
- */
-static enum rc
-finish_step(const struct outcome_change *o, struct record *r,
-    struct step_time at, struct step *s)
-{
-	const struct step_answer answer = outcome_answer(o);
-	const struct step_reason why = outcome_reason(o);
-
-	if (o->outcome.state == RECORD_UNKNOWN)
-		return step_unknown(r, o->token, &why, at, s);
-	if (o->outcome.state == RECORD_FAILED_RETRYABLE)
-		return step_release(r, o->token, o->retention, &why, at, s);
-	return step_complete(r, o->token, o->retention, &answer, at, s);
-}
-
 struct outcome_change *
 store_finish_begin(struct store_outcome *outcome,
     const struct store_lease *lease, int64_t retention)
 {
 	struct outcome_change *o =
-	    outcome_begin(outcome, finish_step, lease->id);
+	    outcome_begin(outcome, OUTCOME_FINISH, lease->id);
 
-	outcome_check(outcome);
 	assert(outcome->state == RECORD_COMPLETED ||
 	    outcome->state == RECORD_FAILED_RETRYABLE ||
 	    outcome->state == RECORD_UNKNOWN);
@@ -212,65 +195,26 @@ store_finish(struct store *s, const struct store_lease *lease,
 	return rc;
 }
 
-/*
- * Resolve: a reconciler, a webhook or an operator has found out what a lost
- * attempt did.  The key has no lease.  The change names the attempt, and a
- * reconciler's also the number of tries begun when it read the key: if another
- * try was begun since then, or the key was settled, nothing changes.  An
- * operator may resolve dead letters, too.
- */
-static enum rc
-resolve_step(const struct outcome_change *o, struct record *r,
-    struct step_time at, struct step *s)
-{
-	const struct step_answer answer = outcome_answer(o);
-	struct step_reason why = outcome_reason(o);
-
-	why.nothing_happened = true;
-	if (!step_may_resolve(
-		r, o->tries.attempt, o->tries.tries, o->by_operator))
-		return RC_LOST;
-	return step_resolve(r, o->outcome.state, &answer, &why, at, s);
-}
-
-static enum rc
-resolve_do(struct store *s, int64_t id, const struct store_tries *tries,
-    bool by_operator, struct store_outcome **outcome)
-{
-	struct outcome_change *o = outcome_begin(*outcome, resolve_step, id);
-
-	outcome_check(*outcome);
-	assert(!by_operator || (*outcome)->state != RECORD_DEAD_LETTER);
-	o->tries = *tries;
-	o->by_operator = by_operator;
-	return store_outcome_do(s, o, outcome);
-}
-
 enum rc
 store_resolve(struct store *s, int64_t id, const struct store_tries *tries,
     struct store_outcome **outcome)
 {
-	return resolve_do(s, id, tries, false, outcome);
+	struct outcome_change *o = outcome_begin(*outcome, OUTCOME_RESOLVE, id);
+
+	o->tries = *tries;
+	return store_outcome_do(s, o, outcome);
 }
 
 enum rc
 store_resolve_by_operator(
     struct store *s, int64_t id, int attempt, struct store_outcome **outcome)
 {
-	const struct store_tries tries = { .attempt = attempt };
+	struct outcome_change *o =
+	    outcome_begin(*outcome, OUTCOME_RESOLVE_BY_OPERATOR, id);
 
-	return resolve_do(s, id, &tries, true, outcome);
-}
-
-/* Abandon: completes an accepted key that no worker has run within its
- * retention.  The response is one that oncewrap makes, and short. */
-static enum rc
-abandon_step(const struct outcome_change *o, struct record *r,
-    struct step_time at, struct step *s)
-{
-	const struct step_answer answer = outcome_answer(o);
-
-	return step_abandon(r, &answer, at, s);
+	assert((*outcome)->state != RECORD_DEAD_LETTER);
+	o->tries = (struct store_tries){ .attempt = attempt };
+	return store_outcome_do(s, o, outcome);
 }
 
 enum rc
@@ -279,7 +223,7 @@ store_abandon(struct store *s, int64_t id, struct store_outcome **outcome)
 	assert((*outcome)->state == RECORD_COMPLETED &&
 	    (*outcome)->response.body_len <= STORE_PIECE);
 	return store_outcome_do(
-	    s, outcome_begin(*outcome, abandon_step, id), outcome);
+	    s, outcome_begin(*outcome, OUTCOME_ABANDON, id), outcome);
 }
 
 /* --- what was begun, perhaps ---------------------------------------------- */
@@ -331,7 +275,7 @@ store_outcome_undo(
 
 	if (outcome == NULL)
 		return;
-	o = outcome_begin(outcome, NULL, id);
+	o = outcome_begin(outcome, OUTCOME_FINISH, id);
 	o->run = undo;
 	o->attempt = attempt;
 	o->owner = owner;

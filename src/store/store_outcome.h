@@ -15,16 +15,32 @@
 #include "step.h"
 #include "store_ops.h"
 
-/* A verb: changes the record by a function of step.h. */
-typedef enum rc outcome_step(const struct outcome_change *o, struct record *r,
-    struct step_time at, struct step *s);
+/*
+ * Finish: the outcome of an attempt that has a lease.  Every change names the
+ * attempt's token: an attempt that has lost its lease changes nothing.
+ *
+ * Resolve: a reconciler, a webhook or an operator has found out what a lost
+ * attempt did.  The key has no lease.  The change names the attempt, and a
+ * reconciler's also the number of tries begun when it read the key: if another
+ * try was begun since then, or the key was settled, nothing changes.  An
+ * operator may resolve dead letters, too.
+ *
+ * Abandon: completes an accepted key that no worker has run within its
+ * retention.  The response is one that oncewrap makes, and short.
+ */
+enum outcome_verb {
+	OUTCOME_FINISH,
+	OUTCOME_RESOLVE,
+	OUTCOME_RESOLVE_BY_OPERATOR,
+	OUTCOME_ABANDON
+};
 
 struct store_body;
 
 struct outcome_change {
 	struct store_outcome outcome; /* first: see store_outcome_new() */
 	tx_body *run; /* the transaction, whose argument this is */
-	outcome_step *step;
+	enum outcome_verb verb;
 	int64_t id;
 	/* finish; "": the key has no lease */
 	char token[RECORD_TOKEN_LEN + 1];
@@ -34,7 +50,6 @@ struct outcome_change {
 	struct store_finished done;
 	/* resolve */
 	struct store_tries tries;
-	bool by_operator;
 	/* an earlier COMMIT was sent, and it is not known whether it took
 	 * place: of this change, or of what this one takes back */
 	bool unsure;
@@ -53,6 +68,10 @@ bool store_outcome_drop(struct store_outcome *outcome, int64_t id);
 /* What store_finish() records. */
 struct outcome_change *store_finish_begin(struct store_outcome *outcome,
     const struct store_lease *lease, int64_t retention);
+
+/* Changes the record by the function of step.h for that verb. */
+enum rc store_outcome_step(const struct outcome_change *o, struct record *r,
+    struct step_time at, struct step *s);
 
 /* The transaction of an outcome. */
 tx_body store_outcome_run;

@@ -31,7 +31,7 @@ finish_record(const struct outcome_change *o, struct record *r, struct step *s)
 	r->state = RECORD_IN_PROGRESS;
 	r->attempt = o->attempt;
 	memcpy(r->token, o->token, sizeof(r->token));
-	return o->step(o, r, at, s);
+	return store_outcome_step(o, r, at, s);
 }
 
 static void
