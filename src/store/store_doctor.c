@@ -295,16 +295,16 @@ all_rows_run(struct tx *tx, void *arg)
 static int64_t
 doctor_rows(struct store *s, const struct conf *conf, struct findings *f)
 {
-	struct all_rows w = { .store = s, .conf = conf, .at = INT64_MIN };
+	struct all_rows w = { .store = s, .conf = conf };
 	enum rc rc = RC_OK;
 
-	while (rc == RC_OK && !w.end)
-		rc = store_tx(s, TX_LOOK, all_rows_run, &w);
-	w.effects = true;
-	w.at = INT64_MIN;
-	w.end = false;
-	while (rc == RC_OK && !w.end)
-		rc = store_tx(s, TX_LOOK, all_rows_run, &w);
+	for (int effects = 0; effects < 2; effects++) {
+		w.effects = effects != 0;
+		w.at = INT64_MIN;
+		w.end = false;
+		while (rc == RC_OK && !w.end)
+			rc = store_tx(s, TX_LOOK, all_rows_run, &w);
+	}
 	find_rows(f, rc, &w);
 	return w.left;
 }

@@ -24,10 +24,8 @@ struct store_cursor {
 	struct store_browse browse;
 	char place[STORE_PLACE];
 	struct store_found found;
-	char *scope, *path; /* of effects */
-	const char *state;
-	int64_t since;
-	int64_t after_id, last_id; /* of rows that were read */
+	struct store_effect_filter effects; /* of TX_EFFECT_LIST */
+	int64_t after_id, last_id;          /* of rows that were read */
 	union {
 		struct store_listed key[PAGE];
 		struct effect effect[PAGE];
@@ -35,14 +33,6 @@ struct store_cursor {
 	size_t next, n;
 	bool end;
 };
-
-/* Copies the text; false: no memory. */
-static bool
-list_copy(const char *text, char **out)
-{
-	*out = text != NULL ? strdup(text) : NULL;
-	return *out != NULL || text == NULL;
-}
 
 static enum rc
 list_new(struct store *store, enum tx_query query, struct store_cursor **out)
@@ -80,20 +70,11 @@ enum rc
 store_outbox_list(struct store *store, const struct store_effect_filter *f,
     struct store_cursor **out)
 {
-	struct store_cursor *c;
-	enum rc rc = list_new(store, TX_EFFECT_LIST, &c);
+	enum rc rc = list_new(store, TX_EFFECT_LIST, out);
 
-	*out = c;
-	if (rc != RC_OK)
-		return rc;
-	c->since = f->since;
-	if (f->state != EFFECT_NONE)
-		c->state = effect_state_name(f->state);
-	if (list_copy(f->scope, &c->scope) && list_copy(f->path, &c->path))
-		return RC_OK;
-	store_list_free(c);
-	*out = NULL;
-	return RC_NOMEM;
+	if (rc == RC_OK)
+		(*out)->effects = *f;
+	return rc;
 }
 
 static bool
@@ -121,19 +102,20 @@ store_list_free(struct store_cursor *c)
 	if (c == NULL)
 		return;
 	list_drop(c);
-	free(c->scope);
-	free(c->path);
 	free(c);
 }
 
 static void
 list_send(const struct store_cursor *c, struct tx *tx)
 {
+	const struct store_effect_filter *f = &c->effects;
 	const int64_t rows = PAGE;
 
 	if (is_of_effects(c))
-		tx_send(tx, c->query, "isssii", c->after_id, c->scope, c->path,
-		    c->state, c->since, rows);
+		tx_send(tx, c->query, "isssii", c->after_id, f->scope, f->path,
+		    f->state != EFFECT_NONE ? effect_state_name(f->state)
+					    : NULL,
+		    f->since, rows);
 	else
 		tx_send(tx, c->query, "ii", c->after_id, rows);
 }

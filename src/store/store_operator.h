@@ -172,7 +172,8 @@ struct store_effect_filter {
 	int64_t since;            /* changed at that wall time or later */
 };
 
-/* The same for effects: store_list_free() frees the cursor. */
+/* The same for effects: store_list_free() frees the cursor, and the filter's
+ * texts live until then. */
 enum rc store_outbox_list(struct store *s,
     const struct store_effect_filter *filter, struct store_cursor **cursor);
 enum rc store_outbox_next(struct store_cursor *cursor, struct effect *effect);
