@@ -127,7 +127,7 @@ attempt_lock_new(
 }
 
 static bool
-add_line(int note, enum log_level level, const char *line)
+note_add_line(int note, enum log_level level, const char *line)
 {
 	const size_t n = strlen(line);
 
@@ -144,7 +144,7 @@ attempt_lock_begin(int note, const char *token, int64_t key)
 	char line[NOTE_MAX];
 
 	snprintf(line, sizeof(line), "%s %" PRId64 "\n", token, key);
-	return add_line(note, LOG_ERROR, line) ? RC_OK : RC_IO;
+	return note_add_line(note, LOG_ERROR, line) ? RC_OK : RC_IO;
 }
 
 void
@@ -158,7 +158,7 @@ attempt_lock_started(int note, pid_t pid)
 	snprintf(
 	    line, sizeof(line), "%ld %" PRIu64 "\n", (long)s.id, s.started);
 	/* Without the line, the lock and the token are left. */
-	(void)add_line(note, LOG_WARN, line);
+	(void)note_add_line(note, LOG_WARN, line);
 }
 
 /* --- looking ------------------------------------------------------------ */
@@ -215,7 +215,7 @@ struct look {
 };
 
 static struct look
-look_at(const char *database, int64_t name, const char *kind)
+file_look(const char *database, int64_t name, const char *kind)
 {
 	struct look l = { .there = true, .held = true, .rc = RC_IO };
 	int fd = attempt_file_open(database, name, kind);
@@ -235,7 +235,7 @@ enum rc
 attempt_lock_read(
     const char *database, int64_t name, struct attempt_lock_note *note)
 {
-	const struct look l = look_at(database, name, "");
+	const struct look l = file_look(database, name, "");
 
 	*note = l.note;
 	return l.rc;
@@ -244,8 +244,8 @@ attempt_lock_read(
 bool
 attempt_lock_is_held(const char *database, int64_t name)
 {
-	return look_at(database, name, "").held ||
-	    look_at(database, name, ATTEMPT_FILE_BY).held;
+	return file_look(database, name, "").held ||
+	    file_look(database, name, ATTEMPT_FILE_BY).held;
 }
 
 /* Whether a process with the note's token or session may live. */
@@ -264,7 +264,7 @@ static bool
 file_lives(const char *database, int64_t name, const char *kind,
     const struct process_list *list, bool missing)
 {
-	const struct look l = look_at(database, name, kind);
+	const struct look l = file_look(database, name, kind);
 
 	if (!l.held && l.rc == RC_NOTFOUND)
 		return missing;
@@ -284,7 +284,7 @@ static pid_t
 process_of(const char *database, int64_t name, const char *kind,
     const struct process_list *list)
 {
-	const struct look l = look_at(database, name, kind);
+	const struct look l = file_look(database, name, kind);
 
 	return l.rc == RC_OK && process_list_shows(list, l.note.space)
 	    ? process_list_find(list, &l.note.session, l.note.token)
@@ -314,7 +314,7 @@ visit_file(const char *database, int64_t name, const char *kind,
     enum rc (*visit)(void *, int64_t, const struct attempt_lock_note *),
     void *arg)
 {
-	const struct look l = look_at(database, name, kind);
+	const struct look l = file_look(database, name, kind);
 
 	/* Its maker died before it wrote a line; or it has not locked the file
 	 * yet, and then makes another one. */
