@@ -9,8 +9,7 @@
  * store time to the server's clock.
  *
  * Before COMMIT both stores are read anew, by the functions that a daemon would
- * use, and compared row by row.  So a change of the source during the copy is
- * found, too.
+ * use, and compared.  So a change of the source during the copy is found, too.
  */
 #include "config.h"
 
@@ -52,25 +51,17 @@ item_number(const struct postgres_item *it)
 	return it->l.key.id != 0 ? it->l.key.id : it->effect.id;
 }
 
+/* The next row of the store, as the target is to have it, or has it. */
 static enum rc
-differs(struct postgres_copy *c, const struct postgres_item_kind *k,
-    const struct postgres_item *it, const char *part)
-{
-	return postgres_copy_refuse(c, RC_CORRUPT,
-	    "after the copy %s %" PRId64 " differs in its %s; nothing was "
-	    "kept.  If an operator changed the source meanwhile, copy again",
-	    k->name, item_number(it), part);
-}
-
-/* The next row of the source, as the target is to have it. */
-static enum rc
-source_next(struct postgres_copy *c, const struct postgres_item_kind *k,
-    struct store_cursor *cursor, struct postgres_item *it)
+item_next(struct postgres_copy *c, const struct postgres_item_kind *k,
+    struct store *s, struct store_cursor *cursor, struct postgres_item *it)
 {
 	enum rc rc;
 
 	postgres_item_init(it);
-	rc = k->read(c->from, cursor, it);
+	rc = k->read(s, cursor, it);
+	if (s == c->to)
+		return rc;
 	if (rc == RC_OK)
 		return k->convert(c, it);
 	if (rc != RC_NOTFOUND)
@@ -81,64 +72,55 @@ source_next(struct postgres_copy *c, const struct postgres_item_kind *k,
 	return rc;
 }
 
+/* Reads all rows of a store; digest: NULL, and they are sent to the target; or
+ * gets what all of them have. */
 static enum rc
-copy_rows(struct postgres_copy *c, const struct postgres_item_kind *k)
+walk_rows(struct postgres_copy *c, const struct postgres_item_kind *k,
+    struct store *s, struct digest *digest)
 {
 	struct store_cursor *cursor;
 	struct postgres_item it;
 	enum rc rc;
 
-	if ((rc = k->open(c->from, &cursor)) != RC_OK)
+	if ((rc = k->open(s, &cursor)) != RC_OK)
 		return rc;
 	while (rc == RC_OK) {
-		if ((rc = source_next(c, k, cursor, &it)) == RC_OK)
-			rc = k->send(c, &it);
+		if ((rc = item_next(c, k, s, cursor, &it)) == RC_OK)
+			rc = digest != NULL ? k->add(digest, &it)
+					    : k->send(c, &it);
 		postgres_item_free(&it);
 	}
 	store_list_free(cursor);
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
-/* The next row of each, in the order of their numbers.  RC_NOTFOUND: neither
- * has one. */
 static enum rc
-compare_row(struct postgres_copy *c, const struct postgres_item_kind *k,
-    struct store_cursor *from, struct store_cursor *to)
+digest_rows(struct postgres_copy *c, const struct postgres_item_kind *k,
+    struct store *s, unsigned char out[DIGEST_LEN])
 {
-	struct postgres_item a, b;
-	const char *part;
-	enum rc rc, found;
+	struct digest digest;
+	enum rc rc;
 
-	postgres_item_init(&b);
-	rc = source_next(c, k, from, &a);
-	found = rc == RC_OK || rc == RC_NOTFOUND ? k->read(c->to, to, &b) : rc;
-	if (found != RC_OK && found != RC_NOTFOUND)
-		rc = found;
-	else if (found != rc)
-		rc = differs(c, k, rc == RC_OK ? &a : &b, "row");
-	else if (rc == RC_OK && (part = k->differs(&a, &b, &rc)) != NULL)
-		rc = differs(c, k, &a, part);
-	postgres_item_free(&a);
-	postgres_item_free(&b);
+	digest_begin(&digest);
+	rc = walk_rows(c, k, s, &digest);
+	digest_end(&digest, out);
 	return rc;
 }
 
 static enum rc
 compare_rows(struct postgres_copy *c, const struct postgres_item_kind *k)
 {
-	struct store_cursor *from, *to;
-	enum rc rc;
+	unsigned char from[DIGEST_LEN], to[DIGEST_LEN];
+	enum rc rc = digest_rows(c, k, c->from, from);
 
-	if ((rc = k->open(c->from, &from)) != RC_OK)
+	if (rc == RC_OK)
+		rc = digest_rows(c, k, c->to, to);
+	if (rc != RC_OK || memcmp(from, to, sizeof(from)) == 0)
 		return rc;
-	if ((rc = k->open(c->to, &to)) == RC_OK) {
-		do
-			rc = compare_row(c, k, from, to);
-		while (rc == RC_OK);
-		store_list_free(to);
-	}
-	store_list_free(from);
-	return rc == RC_NOTFOUND ? RC_OK : rc;
+	return postgres_copy_refuse(c, RC_CORRUPT,
+	    "after the copy the %ss differ; nothing was kept.  If an operator "
+	    "changed the source meanwhile, copy again",
+	    k->name);
 }
 
 /* --- before and after ----------------------------------------------------- */
@@ -167,25 +149,6 @@ source_take(struct postgres_copy *c)
 		return postgres_copy_refuse(
 		    c, rc, "%s: cannot be locked", store_database(c->from));
 	return RC_OK;
-}
-
-/* Settles what processes that are gone have left. */
-static enum rc
-source_settle(struct postgres_copy *c)
-{
-	struct store_change changes[16];
-	enum rc rc;
-	int n;
-
-	do {
-		n = 0;
-		rc = store_recover(c->from, 16, changes, &n);
-		store_changes_free(changes, n);
-	} while (rc == RC_OK && n > 0);
-	if (rc != RC_OK)
-		(void)postgres_copy_refuse(
-		    c, rc, "%s: %s", store_database(c->from), rc_text(rc));
-	return rc;
 }
 
 static enum rc
@@ -296,8 +259,9 @@ copy_run(struct pg *pg, void *arg)
 
 	copy_reset(c, pg);
 	if ((rc = target_take(c)) == RC_OK &&
-	    (rc = copy_rows(c, &postgres_item_key)) == RC_OK &&
-	    (rc = copy_rows(c, &postgres_item_effect)) == RC_OK &&
+	    (rc = walk_rows(c, &postgres_item_key, c->from, NULL)) == RC_OK &&
+	    (rc = walk_rows(c, &postgres_item_effect, c->from, NULL)) ==
+		RC_OK &&
 	    (rc = postgres_copy_batch(c, true)) == RC_OK &&
 	    (rc = target_check(c)) == RC_OK)
 		postgres_copy_patience(c->to, pg);
@@ -316,8 +280,7 @@ postgres_copy(struct store *to, struct store *from, struct store_transfer *n,
 	why[0] = '\0';
 	memcpy(to->secret, store_secret(from), sizeof(to->secret));
 	txn_pin(to->pool, to->schema, NULL);
-	if ((rc = source_take(&c)) == RC_OK &&
-	    (rc = source_settle(&c)) == RC_OK)
+	if ((rc = source_take(&c)) == RC_OK)
 		rc = postgres_write(to, copy_run, &c);
 	*n = c.n;
 	if (rc != RC_OK && why[0] == '\0')

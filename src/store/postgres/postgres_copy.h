@@ -5,6 +5,7 @@
 #ifndef POSTGRES_COPY_H
 #define POSTGRES_COPY_H
 
+#include "digest.h"
 #include "postgres_impl.h"
 #include "store_module.h"
 
@@ -54,9 +55,8 @@ struct postgres_item_kind {
 	enum rc (*convert)(struct postgres_copy *c, struct postgres_item *it);
 	enum rc (*send)(
 	    struct postgres_copy *c, const struct postgres_item *it);
-	/* The part in which they differ; NULL: none, or *rc failed. */
-	const char *(*differs)(const struct postgres_item *a,
-	    const struct postgres_item *b, enum rc *rc);
+	/* Adds all that the target is to have. */
+	enum rc (*add)(struct digest *d, const struct postgres_item *it);
 };
 extern const struct postgres_item_kind postgres_item_key, postgres_item_effect;
 

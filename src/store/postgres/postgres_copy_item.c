@@ -330,113 +330,89 @@ send_effect(struct postgres_copy *c, const struct postgres_item *it)
 
 /* --- comparing ------------------------------------------------------------ */
 
-static bool
-equal_bytes(const void *a, size_t na, const void *b, size_t nb)
+static void
+add_buf(struct digest *d, const struct buf *b)
 {
-	return na == nb && (na == 0 || memcmp(a, b, na) == 0);
+	digest_part(d, b->data, b->len);
 }
 
-static bool
-equal_bufs(const struct buf *a, const struct buf *b)
+static enum rc
+add_spool(struct digest *d, struct spool *spool)
 {
-	return equal_bytes(a->data, a->len, b->data, b->len);
+	enum rc rc = RC_OK;
+	size_t n;
+	const void *bytes = item_bytes(spool, &n, &rc);
+
+	if (rc == RC_OK)
+		digest_part(d, bytes, n);
+	return rc;
 }
 
-static bool
-equal_spools(struct spool *a, struct spool *b, enum rc *rc)
+/* "change" is the target's own. */
+static void
+add_members(
+    struct digest *d, const struct row_member *m, size_t n, const void *row)
 {
-	size_t na, nb;
-	const void *pa = item_bytes(a, &na, rc), *pb = item_bytes(b, &nb, rc);
+	const char *at, *text;
 
-	return *rc != RC_OK || equal_bytes(pa, na, pb, nb);
-}
-
-static bool
-equal_member(const struct row_member *m, const void *a, const void *b)
-{
-	const char *const *ta = a, *const *tb = b;
-
-	switch (m->letter) {
-	case 's':
-		return *ta == NULL || *tb == NULL ? *ta == *tb
-						  : strcmp(*ta, *tb) == 0;
-	case 'f':
-	case 'u':
-		return strcmp(a, b) == 0;
-	case 'a':
-		return equal_bufs(a, b);
-	default:
-		return memcmp(a, b, m->size) == 0;
+	for (; n > 0; m++, n--) {
+		at = (const char *)row + m->offset;
+		switch (m->letter) {
+		case 's':
+			text = *(const char *const *)(const void *)at;
+			digest_count(d, text != NULL);
+			digest_text(d, text != NULL ? text : "");
+			break;
+		case 'f':
+		case 'u':
+			digest_text(d, at);
+			break;
+		case 'a':
+			add_buf(d, (const struct buf *)(const void *)at);
+			break;
+		default:
+			if (strcmp(m->name, "change") != 0)
+				digest_part(d, at, m->size);
+		}
 	}
 }
 
-/* The first member that differs; NULL: none.  "change" is the target's own. */
-static const char *
-member_differs(
-    const struct row_member *m, size_t n, const void *a, const void *b)
+static enum rc
+add_key(struct digest *d, const struct postgres_item *it)
 {
-	for (; n > 0; m++, n--)
-		if (strcmp(m->name, "change") != 0 &&
-		    !equal_member(m, (const char *)a + m->offset,
-			(const char *)b + m->offset))
-			return m->name;
-	return NULL;
+	const struct response *r = item_answer(it);
+	const struct store_output *o = &it->output;
+
+	add_members(d, rows_record, rows_nrecord, &it->l.key);
+	digest_count(d, r->kind);
+	digest_count(d, (uint64_t)r->status);
+	digest_count(d, r->as_given);
+	digest_text(d, r->reason);
+	add_buf(d, &r->fields);
+	digest_part(d, r->body, r->body_len);
+	digest_count(d, it->l.output);
+	digest_count(d, (uint64_t)o->attempt);
+	digest_count(d, (uint64_t)o->exit_status);
+	digest_count(d, (uint64_t)o->signal);
+	digest_count(d, (uint64_t)o->length);
+	digest_count(d, o->refused);
+	add_buf(d, &o->bytes);
+	add_buf(d, &o->errors);
+	digest_count(d, it->l.request);
+	add_buf(d, &it->environment);
+	return add_spool(d, it->request);
 }
 
-static bool
-equal_answers(const struct response *a, const struct response *b)
+static enum rc
+add_effect(struct digest *d, const struct postgres_item *it)
 {
-	return a->kind == b->kind && a->status == b->status &&
-	    a->as_given == b->as_given && strcmp(a->reason, b->reason) == 0 &&
-	    equal_bufs(&a->fields, &b->fields) &&
-	    equal_bytes(a->body, a->body_len, b->body, b->body_len);
-}
-
-static bool
-equal_outputs(const struct store_output *a, const struct store_output *b)
-{
-	return a->attempt == b->attempt && a->exit_status == b->exit_status &&
-	    a->signal == b->signal && a->length == b->length &&
-	    a->refused == b->refused && equal_bufs(&a->bytes, &b->bytes) &&
-	    equal_bufs(&a->errors, &b->errors);
-}
-
-static const char *
-key_differs(
-    const struct postgres_item *a, const struct postgres_item *b, enum rc *rc)
-{
-	const char *part =
-	    member_differs(rows_record, rows_nrecord, &a->l.key, &b->l.key);
-
-	if (part != NULL)
-		return part;
-	if (!equal_answers(item_answer(a), item_answer(b)))
-		return "answer";
-	if (a->l.request != b->l.request ||
-	    !equal_bufs(&a->environment, &b->environment) ||
-	    !equal_spools(a->request, b->request, rc))
-		return "stored request";
-	return a->l.output == b->l.output &&
-		equal_outputs(&a->output, &b->output)
-	    ? NULL
-	    : "last output";
-}
-
-static const char *
-effect_differs(
-    const struct postgres_item *a, const struct postgres_item *b, enum rc *rc)
-{
-	const char *part =
-	    member_differs(rows_effect, rows_neffect, &a->effect, &b->effect);
-
-	if (part != NULL)
-		return part;
-	return equal_spools(a->payload, b->payload, rc) ? NULL : "payload";
+	add_members(d, rows_effect, rows_neffect, &it->effect);
+	return add_spool(d, it->payload);
 }
 
 /* --- both kinds of rows --------------------------------------------------- */
 
 const struct postgres_item_kind postgres_item_key = { "key", open_keys,
-	read_key, convert_key, send_key, key_differs };
+	read_key, convert_key, send_key, add_key };
 const struct postgres_item_kind postgres_item_effect = { "effect", open_effects,
-	read_effect, convert_effect, send_effect, effect_differs };
+	read_effect, convert_effect, send_effect, add_effect };
