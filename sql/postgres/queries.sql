@@ -571,16 +571,7 @@ SELECT state, count(*), min(updated_at),
     coalesce(sum(body_length), 0)::bigint
 FROM once_key GROUP BY state;
 
--- Once at each start: the sum of the counts becomes that of the rows.  Both are
--- of one moment, so that transactions under way do no harm.
--- name: kept_mend
--- scan: counts the stored requests, of which max_kept bounds the bytes
-UPDATE once_kept s SET seq = s.seq + 1, bytes = s.bytes + d.bytes
-FROM (SELECT (SELECT coalesce(sum($request_size), 0)
-	FROM once_request o)::bigint - $kept_sum AS bytes) d
-WHERE $kept_here AND d.bytes <> 0;
-
--- The error of those counts.
+-- The error of the sum in once_kept.
 -- list: kept_error
 SELECT $kept_sum
     - (SELECT coalesce(sum($request_size), 0) FROM once_request o)::bigint
@@ -813,10 +804,6 @@ INSERT INTO once_key(id, key, path, scope, $record_columns, fingerprint_spec,
     reason, headers, body)
 VALUES ($1, $2, $3, $4, $record_values, $35, $36, $37, $38, $39, $40::bigint,
     $41::bigint, $42, $43, $44);
-
--- name: copy_request
-INSERT INTO once_request(key_id, environment, body, body_length, pieces)
-VALUES ($1, $2, $3, $4, $5);
 
 -- name: copy_effect
 INSERT INTO once_effect(id, key_id, effect_key, scope, path, key, topic, state,

@@ -259,16 +259,6 @@ def test_two_passes_take_different_keys(t):
        ['3', '2', '1'])
 
 
-def test_bytes_that_were_counted_wrong_are_counted_right_at_a_start(t):
-    _, once = store(t)
-    accept(once, 1, 'k')
-    once.do('UPDATE once_kept SET bytes = bytes + 1000 WHERE stripe = 3')
-    eq(once.run('doctor_requests')[0][4], '1000')
-    once.do(once.text('kept_mend'))
-    is_whole(once)
-    eq(kept(once), 8)
-
-
 def test_doctor_sees_what_is_missing_and_what_is_foreign(t):
     server, once = store(t)
     eq(once.run('missing_parts'), [['0', '']])

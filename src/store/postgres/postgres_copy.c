@@ -239,9 +239,8 @@ target_check(struct postgres_copy *c)
 {
 	enum rc rc;
 
-	pg_send_quietly(
+	pg_send(
 	    c->pg, PG_QUERY_COPY_NUMBERS, "ii", c->last_key, c->last_effect);
-	pg_send(c->pg, PG_QUERY_KEPT_MEND, "");
 	if ((rc = pg_result(c->pg)) != RC_OK)
 		return rc;
 	c->to->copying = c->pg;

@@ -78,12 +78,6 @@ read_effect(
 }
 
 static enum rc
-open_keys(struct store *s, struct store_cursor **cursor)
-{
-	return store_list_all(s, cursor);
-}
-
-static enum rc
 open_effects(struct store *s, struct store_cursor **cursor)
 {
 	const struct store_effect_filter all = { 0 };
@@ -261,7 +255,7 @@ send_request(struct postgres_copy *c, const struct postgres_item *it)
 	if (rc != RC_OK)
 		return rc;
 	apart = n > STORE_PIECE;
-	pg_send(c->pg, PG_QUERY_COPY_REQUEST, "ibbii", id, environment->data,
+	pg_send(c->pg, PG_QUERY_REQUEST_NEW, "ibbii", id, environment->data,
 	    environment->len, body, apart ? 0 : n, (int64_t)n,
 	    apart ? -id : (int64_t)0);
 	c->n.requests++;
@@ -412,7 +406,7 @@ add_effect(struct digest *d, const struct postgres_item *it)
 
 /* --- both kinds of rows --------------------------------------------------- */
 
-const struct postgres_item_kind postgres_item_key = { "key", open_keys,
+const struct postgres_item_kind postgres_item_key = { "key", store_list_all,
 	read_key, convert_key, send_key, add_key };
 const struct postgres_item_kind postgres_item_effect = { "effect", open_effects,
 	read_effect, convert_effect, send_effect, add_effect };
