@@ -354,8 +354,8 @@ def test_a_check_warns_of_a_database_that_no_start_would_open(t):
     path = t.path('c.conf')
     for query, modules, says in (
             ('', None, None),
-            ('?bad=s3*kr', None, 'the URI of the PostgreSQL database has a '
-             'parameter that libpq does not know: bad'),
+            ('?bad=s3*kr', None, 'not a URI or conninfo string of '
+             'PostgreSQL: invalid URI query parameter: ...'),
             ('', t.path('nowhere'), 'a PostgreSQL database needs the package '
              'oncewrap-postgresql: ')):
         t.write('c.conf', '[server]\n'

@@ -120,37 +120,16 @@ def test_names_that_are_almost_a_uri_are_refused_unseen(t):
                 'postgresql://')
             assert b's3kr' not in run.stderr, run
     run = ctl(t, '-d', 'postgresql://u:s3kr@h/d?sslmod=hidden', 'ls')
-    refused(run, 'a parameter that libpq does not know: sslmod')
+    refused(run, 'not a URI or conninfo string of PostgreSQL: invalid URI '
+            'query parameter: ...')
     assert b's3kr' not in run.stderr and b'hidden' not in run.stderr, run
 
 
-def test_a_password_file_that_does_not_help_is_named(t):
+def test_a_password_that_is_missing_is_told_where_it_belongs(t):
     server, _ = shop(t)
-    uri = server.uri(user='secret')
-    home = {'HOME': t.dir, 'PGPASSFILE': ''}
-    # What names the file, in this order of precedence.
-    elsewhere = {'PGPASSFILE': t.path('elsewhere')}
-    service = {'PGSERVICEFILE': t.write(
-        'services', '[own]\npassfile=%s\n' % t.path('passwords'))}
-    for file, more, env, names in (
-            ('passwords', '', {'PGPASSFILE': t.path('passwords')},
-             'the file that PGPASSFILE names,'),
-            ('passwords', '&passfile=' + t.path('passwords'), elsewhere,
-             'the file that passfile in the URI names,'),
-            ('passwords', '&service=own', {**elsewhere, **service},
-             'the password file that libpq reads,'),
-            ('.pgpass', '', home, 'the password file that libpq reads,')):
-        if t.exists(file):
-            os.remove(t.path(file))
-        said = '(%s %s' % (names, t.path(file))
-
-        def says(words):
-            refused(ctl(t, '-d', uri + more, 'ls',
-                        env=dict(environment(t), **env)), words)
-        says('(write it into a file' if env is home else
-             said + ': No such file or directory)')
-        t.write(file, 'elsewhere:*:*:secret:x\n')
-        says(said + ', has mode 0644: make it 0600)')
-        os.chmod(t.path(file), 0o600)
-        says(said + ', has no line for %s:5432:postgres:secret)'
-             % server.folder)
+    t.write('passwords', 'elsewhere:*:*:secret:x\n')
+    os.chmod(t.path('passwords'), 0o600)
+    refused(ctl(t, '-d', server.uri(user='secret'), 'ls',
+                env=dict(environment(t), PGPASSFILE=t.path('passwords'))),
+            'as a line %s:5432:postgres:secret:PASSWORD, and name that file '
+            'in PGPASSFILE)' % server.folder)

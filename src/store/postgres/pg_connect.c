@@ -3,15 +3,11 @@
  */
 #include "config.h"
 
-#include <sys/stat.h>
-
 #include <assert.h>
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <libpq-fe.h>
 
@@ -142,71 +138,6 @@ state_refuses(const char *state)
 	    strncmp(state, "3D000", 5) == 0 || strncmp(state, "42501", 5) == 0;
 }
 
-/* The file in which libpq has looked for a password, which the caller frees;
- * NULL: none. */
-static char *
-password_file(PGconn *conn)
-{
-	PQconninfoOption *const options = PQconninfo(conn);
-	char *file = NULL;
-
-	for (const PQconninfoOption *o = options;
-	     file == NULL && o != NULL && o->keyword != NULL; o++)
-		if (strcmp(o->keyword, "passfile") == 0 && o->val != NULL)
-			file = strdup(o->val);
-	PQconninfoFree(options);
-	return file;
-}
-
-/* Says what names the file; NULL: nothing does, and there is no ~/.pgpass.
- * error: why the file cannot be read (errno); 0: it can. */
-static const char *
-describe_file(const struct pg_target *t, const char *file, int error)
-{
-	const char *variable = getenv("PGPASSFILE");
-	const char *slash = strrchr(file, '/');
-
-	if (pg_target_option(t, "passfile") != NULL)
-		return "the file that passfile in the URI names,";
-	if (variable != NULL && strcmp(variable, file) == 0)
-		return "the file that PGPASSFILE names,";
-	if (error == ENOENT && slash != NULL && strcmp(slash, "/.pgpass") == 0)
-		return NULL;
-	/* That of a service file, or ~/.pgpass. */
-	return "the password file that libpq reads,";
-}
-
-/* libpq found no password. */
-static void
-explain_password(const struct pg_target *t, PGconn *conn, struct buf *why)
-{
-	struct stat st = { 0 };
-	char *file = password_file(conn);
-	const char *known = NULL;
-	int error = 0;
-
-	if (file != NULL) {
-		if (stat(file, &st) == -1 || access(file, R_OK) == -1)
-			error = errno;
-		known = describe_file(t, file, error);
-	}
-	if (known == NULL)
-		(void)buf_adds(why,
-		    "(write it into a file with mode 0600, and name that file "
-		    "in PGPASSFILE)");
-	else if (error != 0)
-		(void)buf_addf(
-		    why, "(%s %s: %s)", known, file, strerror(error));
-	else if ((st.st_mode & 077) != 0)
-		(void)buf_addf(why, "(%s %s, has mode %04o: make it 0600)",
-		    known, file, st.st_mode & 07777);
-	else
-		(void)buf_addf(why, "(%s %s, has no line for %s:%s:%s:%s)",
-		    known, file, PQhost(conn), PQport(conn), PQdb(conn),
-		    PQuser(conn));
-	free(file);
-}
-
 /*
  * Adds the message of a connection that failed.  libpq tells the SQLSTATE of
  * such a failure only there, in its most verbose form, so that is taken out,
@@ -214,7 +145,7 @@ explain_password(const struct pg_target *t, PGconn *conn, struct buf *why)
  * last failure was a refusal; libpq tries several addresses of a host.
  */
 static bool
-explain_failure(const struct pg_target *t, PGconn *conn, struct buf *why)
+explain_failure(PGconn *conn, struct buf *why)
 {
 	static const char place[] = "LOCATION:  ";
 	const char *line = PQerrorMessage(conn), *state;
@@ -240,7 +171,10 @@ explain_failure(const struct pg_target *t, PGconn *conn, struct buf *why)
 		(void)buf_addf(why, "(make it: createdb -O %s %s)",
 		    PQuser(conn), PQdb(conn));
 	if (PQconnectionNeedsPassword(conn))
-		explain_password(t, conn, why);
+		(void)buf_addf(why,
+		    "(write it into a file with mode 0600, as a line "
+		    "%s:%s:%s:%s:PASSWORD, and name that file in PGPASSFILE)",
+		    PQhost(conn), PQport(conn), PQdb(conn), PQuser(conn));
 	return refused;
 }
 
@@ -262,7 +196,7 @@ connect_to(const struct pg_target *t, int host, int64_t deadline, PGconn **out,
 		(void)buf_addf(why, "no answer in time from %s:%s",
 		    PQhost(conn), PQport(conn));
 	else if (conn != NULL)
-		*refused = explain_failure(t, conn, why);
+		*refused = explain_failure(conn, why);
 	PQfinish(conn);
 	return rc;
 }

@@ -138,33 +138,10 @@ pg_target_scrub(
 	}
 }
 
-/* libpq quotes what it does not understand, which may be a password.  A
- * parameter's name is shown if a URI has it in the place of one. */
+/* libpq quotes what it does not understand, which may be a password. */
 static void
-explain(const char *conninfo, const char *message, char *err, size_t errsize)
+explain(const char *message, char *err, size_t errsize)
 {
-	static const char parameter[] = "invalid URI query parameter: \"";
-	const char *query = strchr(conninfo, '?'), *name, *end;
-	const char *at = message != NULL ? strstr(message, parameter) : NULL;
-	char whole[64];
-	size_t n;
-
-	name = at != NULL ? at + strlen(parameter) : "";
-	end = strchr(name, '"');
-	n = end != NULL ? (size_t)(end - name) : 0;
-	if (query != NULL && n > 0 && n < sizeof(whole) - 2 &&
-	    name[strspn(name, "abcdefghijklmnopqrstuvwxyz_")] == '"') {
-		snprintf(whole, sizeof(whole), "%.*s=", (int)n, name);
-		end = strstr(query, whole);
-		if (end != NULL && (end[-1] == '?' || end[-1] == '&') &&
-		    strchr(query, '@') == NULL) {
-			snprintf(err, errsize,
-			    "the URI of the PostgreSQL database has a "
-			    "parameter that libpq does not know: %.*s",
-			    (int)n, name);
-			return;
-		}
-	}
 	snprintf(err, errsize,
 	    "not a URI or conninfo string of PostgreSQL: %.*s...",
 	    message != NULL ? (int)strcspn(message, "\"") : 0,
@@ -208,7 +185,7 @@ pg_target_parse(struct pg_target **out, const char *conninfo, int64_t silence,
 	t->silence = silence;
 	t->options = PQconninfoParse(conninfo, &message);
 	if (t->options == NULL) {
-		explain(conninfo, message, err, errsize);
+		explain(message, err, errsize);
 		rc = RC_INVALID;
 		goto out;
 	}
