@@ -34,36 +34,16 @@ postgres_host_machine(char id[33])
 
 #define FOLDER "/var/lib/oncewrap"
 
-/* Whether it is there, and this user's. */
-static bool
-host_folder_is_ours(void)
-{
-	struct stat st;
-
-	return lstat(FOLDER, &st) == 0 && S_ISDIR(st.st_mode) &&
-	    st.st_uid == geteuid();
-}
-
-/* The folder's name, which the caller frees; NULL: no memory.  A daemon and an
- * operator of the same user, or root, must come to the same one. */
+/* The folder's name, which the caller frees; NULL: no memory. */
 static char *
 host_folder(void)
 {
 	const char *state = getenv("STATE_DIRECTORY");
-	const char *run = getenv("XDG_RUNTIME_DIR");
-	char *name;
-	int n;
 
 	/* systemd gives several folders with colons between them. */
-	if (state != NULL && *state == '/')
-		n = asprintf(&name, "%.*s", (int)strcspn(state, ":"), state);
-	else if (geteuid() == 0 || host_folder_is_ours())
-		n = asprintf(&name, FOLDER);
-	else
-		n = asprintf(&name, "%s/oncewrap-%ju",
-		    run != NULL && *run == '/' ? run : "/tmp",
-		    (uintmax_t)geteuid());
-	return n == -1 ? NULL : name;
+	return state != NULL && *state == '/'
+	    ? strndup(state, strcspn(state, ":"))
+	    : strdup(FOLDER);
 }
 
 static enum rc
