@@ -160,10 +160,6 @@ DELETE FROM once_session
 WHERE owner = $1::bigint
     AND NOT EXISTS (SELECT 1 FROM once_owner o WHERE o.id = $1::bigint);
 
--- The sessions of operators that were killed long ago, by their numbers.
--- name: session_forget
-DELETE FROM once_session WHERE owner >= $1::bigint AND owner < $2::bigint;
-
 -- Reading ---------------------------------------------------------------------
 
 -- All columns of a key but its identity and its response; and all but its

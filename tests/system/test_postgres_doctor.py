@@ -250,20 +250,6 @@ def test_root_looks_at_the_processes_of_a_daemon_of_another_user(t):
     eq(os.listdir(folder), [])
 
 
-def test_sessions_of_operators_killed_long_ago_are_swept(t):
-    server = full(servers(t).make('a'))
-    eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)
-    day = int(server.sql(
-        'SELECT extract(epoch FROM clock_timestamp())::bigint / 86400'))
-    for age in (0, 6, 8, 100):
-        server.sql('INSERT INTO once_session(owner, slot, seq) VALUES (%d, 0, '
-                   '%d)' % (1 << 62 | (day - age) << 46 | 5, age))
-    server.sql('INSERT INTO once_session(owner, slot, seq) VALUES (7, 0, 7)')
-    eq(ctl(t, '-d', server.uri(), 'sweep', env=environment(t)).returncode, 0)
-    eq(server.sql('SELECT seq FROM once_session ORDER BY seq').split(),
-       ['0', '6', '7'])
-
-
 def test_the_sessions_of_an_operator_go_with_it(t):
     server = full(servers(t).make('a'))
     eq(ctl(t, '-d', server.uri(), 'init').returncode, 0)

@@ -15,6 +15,7 @@
 #include "postgres_impl.h"
 #include "store_admit.h"
 #include "store_module.h"
+#include "uuid.h"
 
 const struct store_ops postgres_ops = {
 #define X(type, name, parameters, arguments) .name = postgres_##name,
@@ -337,10 +338,11 @@ open_daemon(struct store *s, char *err, size_t errsize)
 	return rc;
 }
 
+/* Its sessions have a random number, as those of a daemon have. */
 static enum rc
 open_operator(struct store *s)
 {
-	s->owner = postgres_operator_new(s);
+	s->owner = (int64_t)uuid_bits() << 31 | uuid_bits();
 	txn_set_owner(s->pool, s->owner);
 	return RC_OK;
 }

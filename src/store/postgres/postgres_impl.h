@@ -81,8 +81,6 @@ struct store {
 	int64_t busy_timeout, owner_timeout; /* ms */
 	bool daemon;                         /* not an operator */
 	bool full;                           /* durability */
-	_Atomic int64_t forgot;              /* clock_boot() of the last
-					      * postgres_operators_forget() */
 	struct pg *copying;                  /* of a copy into this store: its
 					      * transaction, which reads are
 					      * part of; else NULL */
@@ -295,12 +293,6 @@ enum rc postgres_accepted(
 enum rc postgres_accept_clock(struct store *s, char *err, size_t errsize);
 enum rc
 postgres_grant(struct store *s, const char *role, char *err, size_t errsize);
-
-/* A number for an operator's sessions. */
-int64_t postgres_operator_new(const struct store *s);
-/* Deletes the sessions of operators that were killed long ago; does nothing if
- * it was done lately. */
-enum rc postgres_operators_forget(struct store *s);
 
 /* Looks how large the tables are, for max_store. */
 enum rc postgres_measure(struct store *s);

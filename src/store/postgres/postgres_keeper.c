@@ -12,7 +12,6 @@
 #include "log.h"
 #include "postgres_impl.h"
 #include "thread.h"
-#include "uuid.h"
 
 /* This process's row moves several times in owner_timeout, and store time at
  * least so often (ms). */
@@ -214,55 +213,6 @@ postgres_keeper_stop(struct store *s)
 			    &o->change.outcome.log, LOG_I("id", o->change.id));
 		store_outcome_free(&o->change.outcome);
 	}
-}
-
-/* --- operators ------------------------------------------------------------ */
-
-/*
- * A number tells the day on which it was made, so that the sessions of an
- * operator that was killed can be deleted later.
- *
- * And the rows of a process that is gone.
- */
-
-/* Above all numbers of daemons (liveness_self()); then 16 bits for the day of
- * the server's clock, and 46 random ones. */
-#define OPERATORS (INT64_C(1) << 62)
-#define DAY_SHIFT 46
-#define DAY_MASK  0xffff
-
-#define DAY       INT64_C(86400000) /* ms */
-#define KEPT_DAYS 7                 /* no operator lives so long */
-#define PAUSE     INT64_C(3600000)  /* ms between two deletions */
-
-static int64_t
-operators_of(int64_t day)
-{
-	return OPERATORS | (day & DAY_MASK) << DAY_SHIFT;
-}
-
-int64_t
-postgres_operator_new(const struct store *s)
-{
-	const uint64_t bits = (uint64_t)uuid_bits() << 32 | uuid_bits();
-
-	return operators_of(store_now(s) / DAY) |
-	    (int64_t)(bits & ((UINT64_C(1) << DAY_SHIFT) - 1));
-}
-
-enum rc
-postgres_operators_forget(struct store *s)
-{
-	const int64_t now = clock_boot();
-	enum rc rc;
-
-	if (s->forgot != 0 && now - s->forgot < PAUSE)
-		return RC_OK;
-	rc = postgres_ask(s, postgres_twice, PG_QUERY_SESSION_FORGET, "ii", "",
-	    OPERATORS, operators_of(store_now(s) / DAY - KEPT_DAYS));
-	if (rc == RC_OK)
-		s->forgot = now;
-	return rc == RC_BUSY ? RC_OK : rc; /* later */
 }
 
 /* --- of a process that is gone ------------------------------------------- */

@@ -196,7 +196,5 @@ postgres_recover(
 	/* Keys recovered above no longer name their attempts. */
 	if (rc == RC_OK && liveness != NULL)
 		rc = store_attempt_clean(s);
-	if (rc == RC_OK)
-		rc = postgres_operators_forget(s);
 	return rc == RC_OK ? postgres_measure(s) : rc;
 }
