@@ -98,16 +98,22 @@ SELECT secret FROM once_meta WHERE id = 1;
 -- list: synchronous_commit
 (SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit')
 
--- The server of a new connection: its timeline, which grows when a standby is
--- promoted, of a standby NULL; its cluster, which all standbys have in common,
--- and a restored dump has not; and the settings that a commit relies on.
+-- The server: its timeline, which grows when a standby is promoted, of a standby
+-- NULL; its cluster, which all standbys have in common, and a restored dump has
+-- not; its version; which of the settings that a commit relies on is off (see
+-- txn_slot.c); whether a COMMIT waits for a standby; and its clock.
 -- name: session_server
 SELECT CASE WHEN NOT pg_is_in_recovery() THEN
     ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)
     ::bigint END,
     (SELECT system_identifier FROM pg_control_system()),
-    current_setting('fsync'), current_setting('full_page_writes'),
-    $synchronous_commit;
+    current_setting('server_version_num')::bigint,
+    CASE WHEN current_setting('fsync') <> 'on' THEN 1::bigint
+	WHEN current_setting('full_page_writes') <> 'on' THEN 2::bigint
+	WHEN $synchronous_commit = 'off' THEN 3::bigint END,
+    $synchronous_commit,
+    current_setting('synchronous_standby_names') <> '',
+    $server_clock;
 
 -- The process of the server that has the session.
 -- name: session_process

@@ -1,12 +1,5 @@
 -- Opening the store, and the processes that use it.
 
--- name: server
-SELECT current_setting('server_version_num')::bigint,
-    current_setting('fsync'), $synchronous_commit,
-    current_setting('full_page_writes'),
-    current_setting('synchronous_standby_names') <> '',
-    $server_clock;
-
 -- name: catalog
 SELECT current_database()::text;
 

@@ -253,36 +253,14 @@ postgres_liveness(struct store *s, struct liveness **out)
 
 /* --- opening -------------------------------------------------------------- */
 
-static enum rc
-server_run(struct pg *pg, void *arg)
-{
-	struct postgres_server *c = arg;
-	enum rc rc;
-
-	pg_send(pg, PG_QUERY_SERVER, "");
-	rc = pg_one(pg, "ifff?m", &c->version, c->fsync, sizeof(c->fsync),
-	    c->synchronous, sizeof(c->synchronous), c->pages, sizeof(c->pages),
-	    &c->standby, &c->now);
-	if (rc == RC_OK)
-		pg_server_place(pg, c->place, sizeof(c->place));
-	return rc;
-}
-
-enum rc
-postgres_server_read(struct store *s, struct postgres_server *server)
-{
-	memset(server, 0, sizeof(*server));
-	return postgres_look(s, server_run, server);
-}
-
 enum rc
 postgres_check_server(struct store *s, char *err, size_t errsize)
 {
-	struct postgres_server c;
+	struct txn_server c;
 	const char *off;
 	enum rc rc;
 
-	if ((rc = postgres_server_read(s, &c)) != RC_OK) {
+	if ((rc = postgres_look(s, txn_server_read, &c)) != RC_OK) {
 		postgres_explain(s, err, errsize);
 		return rc;
 	}
@@ -295,8 +273,8 @@ postgres_check_server(struct store *s, char *err, size_t errsize)
 		    (int)(c.version % 100));
 		return RC_VERSION;
 	}
-	if ((off = txn_setting_off(c.fsync, c.pages, c.synchronous)) != NULL)
-		txn_note_setting(s->pool, off);
+	if (c.off != NULL)
+		txn_note_setting(s->pool, c.off);
 	if ((off = txn_unsafe(s->pool)) == NULL)
 		return RC_OK;
 	txn_unsafe_text(s->pool, off, err, errsize);

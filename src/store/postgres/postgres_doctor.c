@@ -19,7 +19,7 @@
 /* Leases and retention go by the server's clock; logs and the signatures of
  * webhooks by this host's. */
 static void
-check_clock(const struct postgres_server *server, struct findings *f)
+check_clock(const struct txn_server *server, struct findings *f)
 {
 	const int64_t apart = clock_wall() - server->now;
 
@@ -52,9 +52,8 @@ check_server(struct store *s, struct findings *f)
 {
 	struct postgres_names careless = { .query =
 					       PG_QUERY_CARELESS_SETTINGS };
-	struct postgres_server server;
-	enum rc rc = postgres_server_read(s, &server);
-	const char *off;
+	struct txn_server server;
+	enum rc rc = postgres_look(s, txn_server_read, &server);
 
 	if (rc == RC_OK)
 		rc = postgres_names_read(s, &careless);
@@ -67,12 +66,11 @@ check_server(struct store *s, struct findings *f)
 	    (int)(server.version / 10000), (int)(server.version % 100),
 	    server.place);
 	check_clock(&server, f);
-	off = txn_setting_off(server.fsync, server.pages, server.synchronous);
-	if (off != NULL)
+	if (server.off != NULL)
 		store_doctor_add(f, "durability", false,
 		    "the server's setting %s is off, so a commit may be lost: "
 		    "turn it on",
-		    off);
+		    server.off);
 	else if (careless.n > 0)
 		store_doctor_add(f, "durability", false,
 		    "the server passes over damage, so keys may be missing: "

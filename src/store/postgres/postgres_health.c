@@ -22,11 +22,8 @@ has_all(struct store *s, char *why, size_t size)
 		snprintf(why, size, "%s", TXN_OTHER);
 	else if (h.went_back)
 		snprintf(why, size,
-		    "store-went-back: the database %s; look at it, then: "
-		    "oncectl accept-loss",
-		    h.moved ? "is in another cluster than before, restored "
-			      "there from a dump"
-			    : "lacks what was written to it");
+		    "store-went-back: " TXN_BACK
+		    "; look at it, then: oncectl accept-loss");
 	return !h.went_back;
 }
 

@@ -226,14 +226,6 @@ void postgres_clock_tell(const struct store *s, char *why, size_t size);
 /* The oldest version of the server that will do. */
 #define POSTGRES_VERSION 130000
 
-struct postgres_server {
-	int64_t version; /* major * 10000 + minor */
-	char fsync[8], synchronous[16], pages[8];
-	bool standby; /* a COMMIT waits for one */
-	int64_t now;
-	char place[280]; /* see pg_server_place() */
-};
-enum rc postgres_server_read(struct store *s, struct postgres_server *server);
 /*
  * Whether the server is of a version that will do, and its settings keep the
  * promise of durability; else err gets a sentence that names the setting.

@@ -67,9 +67,20 @@ void txn_set_message(struct txn_pool *pool, const char *message);
 const char *txn_unsafe(const struct txn_pool *pool);
 void txn_note_setting(struct txn_pool *pool, const char *off);
 
-/* Which of the settings is off, so that a commit may be lost; NULL: none. */
-const char *
-txn_setting_off(const char *fsync, const char *pages, const char *synchronous);
+/* A server, as a connection finds it. */
+struct txn_server {
+	int64_t timeline, cluster; /* timeline 0: a standby's */
+	int64_t version;           /* major * 10000 + minor */
+	const char *off; /* a setting, so that a commit may be lost; NULL: none
+			  */
+	char synchronous[16]; /* synchronous_commit */
+	bool standby;         /* a COMMIT waits for one */
+	int64_t now;
+	char place[280]; /* see pg_server_place() */
+};
+
+/* Reads that; a txn_body. */
+enum rc txn_server_read(struct pg *pg, void *server);
 
 /* Tells that, and what to do. */
 void txn_unsafe_text(
@@ -216,11 +227,15 @@ void txn_tidy(struct txn_pool *pool);
 	"another store is there than the one that oncewrap was started with: " \
 	"mend that, or restart oncewrap"
 
+/* Why a store went back. */
+#define TXN_BACK                                                               \
+	"the database lacks what was written to it, or is in another cluster " \
+	"than before"
+
 /* The health of the pool. */
 struct txn_health {
 	bool connected; /* the last try to connect or to use a connection */
 	bool went_back;
-	bool moved;           /* it did because it is in another cluster */
 	bool other;           /* the newest connection led to another store */
 	unsigned connections; /* open */
 	unsigned pending;     /* commits whose outcome is not known */

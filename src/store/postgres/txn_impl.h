@@ -51,10 +51,8 @@ struct txn_pool {
 	atomic_bool reached;   /* there was a connection */
 	atomic_bool connected, went_back;
 	_Atomic int64_t timeline; /* the newest one of a server; 0: none */
-	/* of the server that has the store; 0: not known.  moved: another one
-	 * had it later, so that it went back */
+	/* of the server that has the store; 0: not known */
 	_Atomic int64_t cluster;
-	atomic_bool moved;
 	char schema[TXN_NAME_SIZE]; /* see txn_pin(); "": not known yet */
 	unsigned char secret[SCOPE_SECRET_LEN];
 	bool compares;     /* connections must have that secret */

@@ -115,7 +115,7 @@ begin_anew(struct txn_pool *pool, int64_t owner)
 {
 	pool->owner = owner;
 	pool->epoch = 0;
-	pool->went_back = pool->moved = pool->other = false;
+	pool->went_back = pool->other = false;
 	pool->timeline = pool->cluster = 0;
 	for (int i = 0; i < pool->nslots; i++) {
 		assert(!pool->slot[i].taken);
@@ -376,7 +376,6 @@ txn_health(struct txn_pool *pool, struct txn_health *h)
 {
 	h->connected = pool->connected;
 	h->went_back = pool->went_back;
-	h->moved = pool->moved;
 	h->other = pool->other;
 	h->connections = pool->open;
 	h->pending = 0;

@@ -78,7 +78,8 @@ txn_slot_went_back(struct txn_pool *pool, const struct txn_slot *s)
 	if (!atomic_exchange(&pool->went_back, true))
 		log_event(LOG_ERROR, "store-went-back", NULL,
 		    LOG_S("database", txn_database(pool)),
-		    LOG_I("slot", s->number), LOG_I("confirmed", s->seq));
+		    LOG_S("message", TXN_BACK), LOG_I("slot", s->number),
+		    LOG_I("confirmed", s->seq));
 	return RC_WENT_BACK;
 }
 
@@ -153,14 +154,24 @@ connect_failed(struct txn_pool *pool, const char *message)
 
 /* --- settings that a commit relies on ------------------------------------- */
 
-const char *
-txn_setting_off(const char *fsync, const char *pages, const char *synchronous)
+enum rc
+txn_server_read(struct pg *pg, void *server)
 {
-	if (strcmp(fsync, "on") != 0)
-		return "fsync";
-	if (strcmp(pages, "on") != 0)
-		return "full_page_writes";
-	return strcmp(synchronous, "off") == 0 ? "synchronous_commit" : NULL;
+	static const char *const off[] = { NULL, "fsync", "full_page_writes",
+		"synchronous_commit" };
+	struct txn_server *c = server;
+	int n;
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_SESSION_SERVER, "");
+	rc = pg_one(pg, "iiidf?m", &c->timeline, &c->cluster, &c->version, &n,
+	    c->synchronous, sizeof(c->synchronous), &c->standby, &c->now);
+	if (rc != RC_OK)
+		return rc;
+	assert(n < (int)(sizeof(off) / sizeof(off[0])));
+	c->off = off[n];
+	pg_server_place(pg, c->place, sizeof(c->place));
+	return RC_OK;
 }
 
 const char *
@@ -218,44 +229,25 @@ check_timeline(struct txn_pool *pool, int64_t timeline)
 	return RC_IO;
 }
 
-/* The store was restored from a dump, perhaps while the other cluster runs. */
+/* Another cluster has a store that was restored from a dump, perhaps while the
+ * first one runs. */
 static enum rc
-check_cluster(struct txn_pool *pool, int64_t cluster)
-{
-	int64_t seen = 0;
-
-	if (pool->owner == 0 ||
-	    atomic_compare_exchange_strong(&pool->cluster, &seen, cluster) ||
-	    seen == cluster)
-		return RC_OK;
-	pool->moved = true;
-	if (!atomic_exchange(&pool->went_back, true))
-		log_event(LOG_ERROR, "store-went-back", NULL,
-		    LOG_S("database", txn_database(pool)),
-		    LOG_S("message",
-			"it is in another cluster than before, restored "
-			"there from a dump"),
-		    LOG_I("cluster", cluster), LOG_I("before", seen));
-	return RC_WENT_BACK;
-}
-
-/* *off: the setting that makes the connection unsafe; NULL: none. */
-static enum rc
-ask_server(struct txn_pool *pool, struct txn_slot *s, int64_t *timeline,
+check_server(struct txn_pool *pool, struct txn_slot *s, int64_t *timeline,
     const char **off)
 {
-	char fsync[8], pages[8], synchronous[16];
-	int64_t cluster;
-	enum rc rc;
+	struct txn_server server;
+	int64_t seen = 0;
+	enum rc rc = txn_server_read(s->pg, &server);
 
-	pg_send(s->pg, PG_QUERY_SESSION_SERVER, "");
-	rc = pg_one(s->pg, "iifff", timeline, &cluster, fsync, sizeof(fsync),
-	    pages, sizeof(pages), synchronous, sizeof(synchronous));
-	if (rc == RC_OK)
-		rc = check_cluster(pool, cluster);
 	if (rc != RC_OK)
 		return rc;
-	*off = txn_setting_off(fsync, pages, synchronous);
+	if (pool->owner != 0 &&
+	    !atomic_compare_exchange_strong(
+		&pool->cluster, &seen, server.cluster) &&
+	    seen != server.cluster)
+		return txn_slot_went_back(pool, s);
+	*timeline = server.timeline;
+	*off = server.off;
 	return check_timeline(pool, *timeline);
 }
 
@@ -289,7 +281,7 @@ connect_slot(
 	if (rc == RC_OK)
 		rc = txn_session_begin(pool, s->pg);
 	if (rc == RC_OK)
-		rc = ask_server(pool, s, &timeline, &off);
+		rc = check_server(pool, s, &timeline, &off);
 	if (rc == RC_OK && pool->owner != 0)
 		rc = compare_slots(pool, s);
 	pg_set_quiet(s->pg, false);
