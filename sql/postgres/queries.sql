@@ -125,15 +125,12 @@ WHERE id = 1;
 SELECT (has_schema_privilege('public', current_schema(), 'CREATE')
     ::integer)::bigint, current_schema()::text;
 
--- The statements that let the role $1 call the functions for handlers.
+-- The statement that lets the role $1 call the functions for handlers.
 -- name: grant
-SELECT format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), $1::text)
-UNION ALL
-SELECT format('GRANT EXECUTE ON FUNCTION %I.%s TO %I', current_schema(), f.name,
-    $1::text)
-FROM (VALUES ('once_checkpoint(text, text)'),
-    ('once_outbox(text, text, bytea)'),
-    ('once_response(text, integer, text, bytea)')) AS f(name);
+SELECT format('DO %L', format('BEGIN
+	GRANT USAGE ON SCHEMA %1$I TO %2$I;
+	GRANT EXECUTE ON FUNCTION %1$I.once_checkpoint, %1$I.once_outbox,
+	    %1$I.once_response TO %2$I; END', current_schema(), $1::text));
 
 -- Processes and their transactions -------------------------------------------
 
@@ -669,13 +666,6 @@ WHERE name IN ('data_sync_retry', 'ignore_checksum_failure',
 	'ignore_invalid_pages', 'zero_damaged_pages')
     AND setting = 'on';
 
--- Other schemas of the database that have a store.
--- name: other_stores
--- scan: reads the catalog, when an operator asks
-SELECT count(*), string_agg(n.nspname::text, ' ')
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relname = 'once_meta' AND n.nspname <> current_schema();
-
 -- Whether a COMMIT waits for a standby, and whether there are standbys; an
 -- ordinary role sees no more of them than that.
 -- name: standbys
@@ -721,14 +711,6 @@ WHERE c.relnamespace = $our_schema
 SELECT count(*), string_agg(t.host, ' ')
 FROM (SELECT o.host FROM once_owner o WHERE o.beat_at > $now - 60000
     GROUP BY o.host HAVING count(DISTINCT o.boot) > 1) t;
-
--- Hosts of which a process moved in the last minute, and one of another boot
--- did not.
--- name: silent_boots
--- scan: there is a row for each process
-SELECT count(DISTINCT o.host), string_agg(DISTINCT o.host, ' ')
-FROM once_owner o JOIN once_owner w ON w.host = o.host AND w.boot <> o.boot
-WHERE o.beat_at <= $now - 60000 AND w.beat_at > $now - 60000;
 
 -- The number of leases of an owner, and of the effects that it is trying.
 -- name: owner_count

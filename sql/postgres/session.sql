@@ -79,17 +79,6 @@ FROM pg_settings s JOIN (VALUES
 ) AS v(name, value) ON v.name = s.name
 WHERE v.value IS NOT NULL;
 
--- What the server, the database and the role say of the settings that safety
--- rests on, where session_set says something else.
--- name: session_overridden
--- scan: reads the settings, when an operator asks
-SELECT count(*), string_agg(name || ' = ' || reset_val, ', ' ORDER BY name)
-FROM pg_settings
-WHERE name IN ('client_min_messages', 'synchronous_commit',
-	'default_transaction_isolation', 'default_transaction_read_only',
-	'standard_conforming_strings', 'array_nulls')
-    AND reset_val <> setting;
-
 -- The secret of the store whose schema the path names.
 -- name: session_secret
 SELECT secret FROM once_meta WHERE id = 1;

@@ -103,11 +103,8 @@ def test_doctor_says_what_an_asynchronous_standby_may_lose(t):
     eq(found['standby'].split()[0], 'BAD')
     has(found['standby'], 'none is connected')
     standby.start()
-    server.sql("ALTER ROLE postgres SET synchronous_commit = local")
     wait_until(lambda: '1 connected' in ctl(
         t, '-d', server.uri(), 'doctor').stdout.decode(), 'it is back')
-    found = findings(t, '-d', server.uri(), status=0)
-    has(found['session'], 'in the place of synchronous_commit = local')
 
 
 def test_doctor_names_tables_rights_and_clocks_that_are_wrong(t):
@@ -177,10 +174,6 @@ def test_doctor_finds_a_host_with_a_copy_of_the_disk(t):
                    " clock_timestamp()) * 1000)::bigint)" % (number, boot))
     has(findings(t, '-d', server.uri(), status=1)['hosts'],
         "a copy of another's, unless it has just booted: a-machine")
-    # One of them is cut off, or was the other's past.
-    server.sql("UPDATE once_owner SET beat_at = beat_at - 70000 WHERE id = 1")
-    has(findings(t, '-d', server.uri(), status=0)['hosts'],
-        'a copy of that of a-machine is cut off')
 
 
 def test_a_role_that_may_make_no_tables_gets_a_clear_error(t):

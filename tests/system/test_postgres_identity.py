@@ -208,7 +208,3 @@ def test_settings_of_the_role_reach_no_session_of_the_store(t):
     eq(t.ledger(), ['1 k1'])
     standby.thaw()
     wait_until(lambda: once.get('/admin/health').status == 200, 'it is well')
-    found = [line for line in once.ctl('doctor', status=1).splitlines()
-             if line.split()[1] == 'session']
-    for name, value in UNSAFE.items():
-        has(found[0], '%s = %s' % (name, value))

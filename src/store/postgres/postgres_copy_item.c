@@ -219,14 +219,14 @@ send_row(struct postgres_copy *c, const struct record *r,
 	const struct store_outcome outcome = {
 		.state = r->state, .keep = r->kept, .response = *answer
 	};
-	struct row_value digest = { .n = POSTGRES_DIGEST_LEN };
+	struct row_value digest;
 	struct rows_answer k;
 	int64_t spec;
 	enum rc rc;
 
 	if ((rc = copy_spec(c, r->fingerprint_spec, &spec)) != RC_OK)
 		return rc;
-	postgres_identity_digest(c->to->secret, &identity, digest.bytes);
+	digest = postgres_number(c->to, &identity).first;
 	rows_answer(&outcome, &k);
 	pg_send(c->pg, PG_QUERY_COPY_KEY, "isss" STORE_CHANGE_SET "wuisddtoo",
 	    r->id, r->key, r->path, r->scope, STORE_CHANGE_ARGUMENTS(r, spec),

@@ -125,25 +125,15 @@ static const struct named {
 	bool good;
 	const char *before, *after, *none;
 } named[] = {
-	{ "session", PG_QUERY_SESSION_OVERRIDDEN, true,
-	    "oncewrap sets safe values in its own sessions in the place of ",
-	    "", "its settings are safe" },
 	{ "hosts", PG_QUERY_SAME_HOSTS, false,
 	    "the disk of one is a copy of another's, unless it has just "
 	    "booted: ",
 	    ": run systemd-machine-id-setup on the copy, without its old "
 	    "/etc/machine-id, and restart its oncewrap",
-	    NULL },
-	{ "hosts", PG_QUERY_SILENT_BOOTS, true,
-	    "each has a disk of its own, unless a copy of that of ",
-	    " is cut off: a process of another boot did not end there, and "
-	    "its keys become unknown, never free",
 	    "each has a disk of its own" },
 	{ "schema", PG_QUERY_MISSING_PARTS, false, "without ", "", NULL },
 	{ "schema", PG_QUERY_LOST_FUNCTIONS, false,
-	    "was renamed, or these functions were changed: ", "", NULL },
-	{ "schema", PG_QUERY_OTHER_STORES, true,
-	    "complete; other stores are in ", "", "complete" },
+	    "was renamed, or these functions were changed: ", "", "complete" },
 	/* A crash of the server empties an unlogged table. */
 	{ "tables", PG_QUERY_UNLOGGED, false, "a crash of the server empties ",
 	    ": make them LOGGED", "all survive a crash" },

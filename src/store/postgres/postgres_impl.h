@@ -172,23 +172,6 @@ enum rc postgres_body_write(
 
 /* --- identities and specs, see postgres_read.c ---------------------------- */
 
-/*
- * What the index of identities holds instead of texts (see once_key in
- * schema.sql).  It is made under the store's secret, so that no client can
- * choose texts with the same values.
- */
-#define POSTGRES_DIGEST_LEN 16
-
-/* once_key.digest of an identity. */
-void postgres_identity_digest(const unsigned char secret[SCOPE_SECRET_LEN],
-    const struct store_identity *identity,
-    unsigned char digest[POSTGRES_DIGEST_LEN]);
-
-/* The first and the last digest that an identity with that key can have. */
-void postgres_identity_range(const unsigned char secret[SCOPE_SECRET_LEN],
-    const char *key, unsigned char first[POSTGRES_DIGEST_LEN],
-    unsigned char last[POSTGRES_DIGEST_LEN]);
-
 /* Finds the number of a spec, which gets one. */
 enum rc postgres_spec_number(struct pg *pg, const char *text, int64_t *number);
 

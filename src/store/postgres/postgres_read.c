@@ -48,28 +48,26 @@ identity_hmac(const unsigned char *secret, const char *purpose,
 	memcpy(out, mac, size);
 }
 
-void
-postgres_identity_digest(const unsigned char secret[SCOPE_SECRET_LEN],
-    const struct store_identity *identity,
-    unsigned char digest[POSTGRES_DIGEST_LEN])
+/* What the index of identities holds instead of texts (see once_key in
+ * schema.sql).  It is made under the store's secret, so that no client can
+ * choose texts with the same values. */
+struct row_range
+postgres_number(const struct store *s, const struct store_identity *identity)
 {
 	const char *const texts[] = { identity->key, identity->path,
 		identity->scope };
+	struct row_range range = { .first.n = sizeof(range.first.bytes) };
+	const size_t rest = sizeof(range.first.bytes) - KEY_BYTES;
 
-	identity_hmac(secret, of_key, texts, 1, digest, KEY_BYTES);
-	identity_hmac(secret, of_identity, texts, 3, digest + KEY_BYTES,
-	    POSTGRES_DIGEST_LEN - KEY_BYTES);
-}
-
-void
-postgres_identity_range(const unsigned char secret[SCOPE_SECRET_LEN],
-    const char *key, unsigned char first[POSTGRES_DIGEST_LEN],
-    unsigned char last[POSTGRES_DIGEST_LEN])
-{
-	memset(first, 0, POSTGRES_DIGEST_LEN);
-	memset(last, 0xff, POSTGRES_DIGEST_LEN);
-	identity_hmac(secret, of_key, &key, 1, first, KEY_BYTES);
-	memcpy(last, first, KEY_BYTES);
+	identity_hmac(
+	    s->secret, of_key, texts, 1, range.first.bytes, KEY_BYTES);
+	if (identity->path != NULL)
+		identity_hmac(s->secret, of_identity, texts, 3,
+		    range.first.bytes + KEY_BYTES, rest);
+	range.last = range.first;
+	if (identity->path == NULL)
+		memset(range.last.bytes + KEY_BYTES, 0xff, rest);
+	return range;
 }
 
 /* --- specs of fingerprints ------------------------------------------------ */
@@ -165,7 +163,7 @@ row_find(const struct store *s, struct pg *pg, struct record *r)
 struct lookup {
 	struct store *store;
 	const struct store_identity *identity;
-	unsigned char digest[POSTGRES_DIGEST_LEN];
+	struct row_value number;
 	struct record *record;
 	struct store_inline_answer *small; /* NULL: it is not read */
 };
@@ -177,8 +175,8 @@ lookup_send(struct pg *pg, void *arg, struct txn_group *group)
 	const struct store_identity *identity = l->identity;
 
 	(void)group;
-	pg_send(pg, PG_QUERY_FIND, "bsss", l->digest, sizeof(l->digest),
-	    identity->key, identity->path, identity->scope);
+	pg_send(pg, PG_QUERY_FIND, "wsss", &l->number, identity->key,
+	    identity->path, identity->scope);
 }
 
 static enum rc
@@ -230,7 +228,7 @@ postgres_lookup(struct store *s, const struct store_identity *identity,
 	enum rc rc;
 
 	memset(record, 0, sizeof(*record));
-	postgres_identity_digest(s->secret, identity, l.digest);
+	l.number = postgres_number(s, identity).first;
 	rc = lookup_do(&l);
 	if (rc == RC_OK)
 		record_check(record);

@@ -19,6 +19,7 @@ struct schema {
 	bool exists, makes;
 	int64_t version;
 	bool sound;
+	struct postgres_clock clock;
 };
 
 static const char *const statements[] = {
@@ -93,9 +94,11 @@ schema_run(struct pg *pg, void *arg)
 		return rc == RC_NOTFOUND ? RC_OK : rc;
 	s->losses = losses;
 	m->sound = n == sizeof(s->secret);
-	if (m->sound)
-		memcpy(s->secret, secret, n);
-	return RC_OK;
+	if (!m->sound || m->version != PG_QUERY_VERSION)
+		return RC_OK;
+	memcpy(s->secret, secret, n);
+	postgres_clock_send(s, pg);
+	return postgres_clock_read(pg, &m->clock);
 }
 
 /* --- rights --------------------------------------------------------------- */
@@ -136,61 +139,25 @@ schema_rights(struct store *s, char *err, size_t errsize)
 	return RC_INVALID;
 }
 
-/* The rights of a handler's role. */
-struct grant {
-	const char *role;
-	struct buf statements; /* each with a NUL */
-};
-
 static enum rc
 grant_run(struct pg *pg, void *arg)
 {
-	struct grant *g = arg;
-	const char *text;
+	const char *const *role = arg, *statement;
 	enum rc rc;
 
-	buf_clear(&g->statements);
-	pg_send(pg, PG_QUERY_GRANT, "s", g->role);
-	rc = pg_result(pg);
-	while (rc == RC_OK && (rc = pg_row(pg, "p", &text)) == RC_OK)
-		rc = buf_add(&g->statements, text, strlen(text) + 1);
-	if (rc != RC_NOTFOUND)
-		return rc;
-	rc = RC_OK;
-	for (size_t at = 0; at < g->statements.len && rc == RC_OK;
-	     at += strlen(text) + 1) {
-		text = (const char *)g->statements.data + at;
-		rc = pg_exec(pg, text);
-	}
-	return rc;
+	pg_send(pg, PG_QUERY_GRANT, "s", *role);
+	rc = pg_one(pg, "p", &statement);
+	return rc == RC_OK ? pg_exec(pg, statement) : rc;
 }
 
 enum rc
 postgres_grant(struct store *s, const char *role, char *err, size_t errsize)
 {
-	struct grant g = { .role = role };
-	enum rc rc;
+	enum rc rc = postgres_twice(s, grant_run, &role);
 
-	buf_init(&g.statements, 16384);
-	rc = postgres_twice(s, grant_run, &g);
 	if (rc != RC_OK)
 		postgres_explain(s, err, errsize);
-	buf_free(&g.statements);
 	return rc;
-}
-
-struct schema_clock {
-	const struct store *s;
-	struct postgres_clock found;
-};
-
-static enum rc
-clock_run(struct pg *pg, void *arg)
-{
-	struct schema_clock *c = arg;
-
-	postgres_clock_send(c->s, pg);
-	return postgres_clock_read(pg, &c->found);
 }
 
 /* With the cure, if the role lacks a right. */
@@ -218,7 +185,6 @@ enum rc
 postgres_schema_open(struct store *s, bool make, char *err, size_t errsize)
 {
 	const char *database = txn_database(s->pool);
-	struct schema_clock clock = { .s = s };
 	struct schema m = { .store = s, .makes = make };
 	enum rc rc;
 
@@ -256,11 +222,7 @@ postgres_schema_open(struct store *s, bool make, char *err, size_t errsize)
 		return RC_VERSION;
 	}
 	txn_pin(s->pool, s->schema, s->secret);
-	if ((rc = postgres_twice(s, clock_run, &clock)) != RC_OK) {
-		schema_explain(s, &m, err, errsize);
-		return rc;
-	}
-	postgres_clock_set(s, &clock.found);
+	postgres_clock_set(s, &m.clock);
 	FAULT(SCHEMA_DONE);
 	return make || s->daemon ? schema_rights(s, err, errsize) : RC_OK;
 }

@@ -243,21 +243,6 @@ struct shared {
 	unsigned did;
 };
 
-static enum rc
-run_shared(struct pg *pg, void *arg)
-{
-	const struct shared *s = arg;
-	struct postgres_tx t = {
-		.tx = {
-			.ops = &ops,
-			.database = txn_database(s->store->pool),
-		},
-		.pg = pg,
-	};
-
-	return s->body(&t.tx, s->arg);
-}
-
 void
 postgres_tx_begin(
     struct postgres_tx *t, const struct store *store, struct pg *pg)
@@ -267,6 +252,17 @@ postgres_tx_begin(
 	t->tx.database = txn_database(store->pool);
 	t->pg = pg;
 	t->writes = true;
+}
+
+static enum rc
+run_shared(struct pg *pg, void *arg)
+{
+	const struct shared *s = arg;
+	struct postgres_tx t;
+
+	postgres_tx_begin(&t, s->store, pg);
+	t.writes = false;
+	return s->body(&t.tx, s->arg);
 }
 
 enum rc
@@ -325,20 +321,4 @@ postgres_tx(struct store *store, unsigned how, tx_body *body, void *arg)
 	if (rc == RC_OK && (s.did & TX_WORK) != 0)
 		store_news_made(store->base.news);
 	return rc;
-}
-
-struct row_range
-postgres_number(const struct store *s, const struct store_identity *identity)
-{
-	struct row_range range = { { .n = POSTGRES_DIGEST_LEN },
-		{ .n = POSTGRES_DIGEST_LEN } };
-
-	if (identity->path != NULL) {
-		postgres_identity_digest(
-		    s->secret, identity, range.first.bytes);
-		range.last = range.first;
-	} else
-		postgres_identity_range(s->secret, identity->key,
-		    range.first.bytes, range.last.bytes);
-	return range;
 }
