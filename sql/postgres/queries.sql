@@ -438,19 +438,17 @@ WHERE NOT EXISTS (SELECT 1 FROM once_owner o WHERE o.id <> $1::bigint);
 
 -- Finishing -------------------------------------------------------------------
 
--- Deletes the requests of the keys of "unneeded".
--- list: without_request
-request AS (DELETE FROM once_request o USING unneeded
-    WHERE o.key_id = unneeded.id RETURNING $request_size AS bytes, o.pieces),
+-- Erases the request of a key; only if the key is in the state $2 now, unless that
+-- is NULL.
+-- name: request_erase
+WITH request AS (DELETE FROM once_request o
+    WHERE o.key_id = (SELECT id FROM once_key WHERE id = $1
+	AND state = coalesce($2::text, state))
+    RETURNING $request_size AS bytes, o.pieces),
 pieces AS (DELETE FROM once_piece p
     WHERE p.number = ANY (ARRAY(SELECT r.pieces FROM request r))),
 kept AS (UPDATE once_kept s SET seq = s.seq + 1, bytes = s.bytes - request.bytes
     FROM request WHERE $kept_here)
-
--- Erases the request of one key, in the transaction that finishes the key.
--- name: request_erase
-WITH unneeded AS (SELECT $1::bigint AS id),
-$without_request
 SELECT count(*) FROM request;
 
 -- Writes all that step_complete() sets, without a look at the row before, among
@@ -466,12 +464,6 @@ UPDATE once_key SET (state, token, owner, locked_until, attempt_lock, lock_file,
     kind = $19::bigint, response_version = $20::bigint, reason = $21,
     headers = $22, body = $23
 WHERE $record_was RETURNING expires_at;
-
--- Erases the request of that key, if it is in that state now.
--- name: finish_request
-WITH unneeded AS (SELECT id FROM once_key WHERE id = $1 AND state = $2::text),
-$without_request
-SELECT count(*) FROM request;
 
 -- Whether the key has the answer that finish has perhaps stored, or had it and
 -- is past already.

@@ -50,7 +50,7 @@ FREQUENT = (
     ('record_new', record(1 << 40, 'x')),
     ('request_new', (7, b'A=b', b'body', 4, 0)),
     ('finish', ended(7)),
-    ('request_erase', (7,)),
+    ('request_erase', (7, 'completed')),
     ('record_read', (7,)),
     ('finished', (7, True, 201, None, b'h', b'ok')),
     ('expire_rows', (0, 'none', 0, 100, None)),

@@ -54,7 +54,7 @@ def costs(once, n):
         'find': (digest('k1'), b'k1', b'/payments', b'alice'),
         'record_read': (1 << 40,),
         'record_delete': (1 << 40, 'completed', 1, None),
-        'request_erase': (1 << 40,),
+        'request_erase': (1 << 40, 'completed'),
         'kept_bytes': (),
         'gauge_running': (leases,),
         'firsts': once.firsts,

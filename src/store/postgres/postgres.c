@@ -213,8 +213,10 @@ open_liveness(struct store *s, char *err, size_t errsize)
 		snprintf(err, errsize, "%s-lock: there is no such file",
 		    s->base.local);
 	else if (rc != RC_OK)
-		postgres_host_explain(
-		    &s->host, rc != RC_BUSY ? errno : 0, err, errsize);
+		snprintf(err, errsize,
+		    "%s-lock: %s: it tells which of this host's processes live",
+		    s->base.local,
+		    rc != RC_BUSY ? strerror(errno) : "cannot be locked");
 	if (rc != RC_OK)
 		return rc;
 	rc = postgres_host_name(&s->host, s->liveness, s->daemon, err, errsize);

@@ -89,23 +89,6 @@ postgres_host_check(char *err, size_t errsize)
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
-void
-postgres_host_explain(
-    const struct postgres_host *host, int error, char *err, size_t errsize)
-{
-	char self[USER_NAME];
-	size_t n;
-
-	snprintf(err, errsize,
-	    "%s-lock: %s: it tells which of this host's processes live",
-	    host->local, error != 0 ? strerror(error) : "cannot be locked");
-	if (error != EACCES && error != EPERM)
-		return;
-	user_name(geteuid(), self);
-	n = strlen(err);
-	snprintf(err + n, errsize - n, ": chown %s %s-lock", self, host->local);
-}
-
 /* --- the mark ------------------------------------------------------------- */
 
 /*

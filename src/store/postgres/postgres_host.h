@@ -87,11 +87,6 @@ enum rc postgres_host_open(
 enum rc postgres_host_store(struct postgres_host *host,
     const unsigned char *secret, const char *catalog);
 
-/* After the lock file could not be opened, for that reason (errno; 0: it could
- * not be locked): err gets a sentence. */
-void postgres_host_explain(
-    const struct postgres_host *host, int error, char *err, size_t errsize);
-
 /* After the lock file was opened: sets name, boot and number.  make: makes the
  * file's mark if it is needed; else RC_NOTFOUND.  RC_OK; or err gets a
  * sentence. */

@@ -54,7 +54,7 @@ finish_send(struct pg *pg, void *arg, struct txn_group *group)
 	    r.updated_at, r.expires_at, c.kind, STORE_RESPONSE_VERSION,
 	    c.reason, c.fields, c.nfields, c.body, c.nbody);
 	if (!o->no_request && s.request == STEP_DELETED)
-		pg_send_quietly(pg, PG_QUERY_FINISH_REQUEST, "is", o->id,
+		pg_send_quietly(pg, PG_QUERY_REQUEST_ERASE, "is", o->id,
 		    record_state_name(r.state));
 }
 

@@ -154,7 +154,7 @@ tx_postgres_erase(struct tx *tx, int64_t id, enum tx_beside what)
 
 	switch (what) {
 	case TX_REQUEST:
-		pg_send(t->pg, PG_QUERY_REQUEST_ERASE, "i", id);
+		pg_send(t->pg, PG_QUERY_REQUEST_ERASE, "in", id);
 		t->unread++;
 		break;
 	case TX_ALL:
