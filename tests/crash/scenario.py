@@ -56,6 +56,7 @@ def expected(fate, name, n):
         start = 0
     elif isinstance(n, str):
         n = int(n)
+        start = 0 if base.POSTGRES else 1
     elif base.POSTGRES and name.startswith('COMMIT'):
         return [None]
     if name.startswith('PLACE_'):
