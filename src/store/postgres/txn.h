@@ -35,7 +35,7 @@ struct txn_options {
 	const char *database; /* conninfo or URI */
 	int64_t busy_timeout; /* ms; of connecting, and of a wait for a lock */
 	unsigned connections; /* at most; 0: 1 */
-	/* a server that may lose commits is unsafe: see txn_setting_off() */
+	/* a server that may lose commits is unsafe: see txn_unsafe() */
 	bool durable;
 };
 

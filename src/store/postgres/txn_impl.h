@@ -84,11 +84,11 @@ enum rc txn_slot_ready(
     struct txn_pool *pool, struct txn_slot *s, int64_t until, bool session);
 
 /* Before the statements of a read: they fail if the store went back. */
-void txn_slot_check(const struct txn_pool *pool, struct txn_slot *s);
+void txn_slot_check(const struct txn_pool *pool, struct pg *pg);
 
 /* Before the COMMIT of a write: it fails if the names have come to stand for
  * another store's tables meanwhile. */
-void txn_slot_stays(const struct txn_pool *pool, struct txn_slot *s);
+void txn_slot_stays(const struct txn_pool *pool, struct pg *pg);
 
 /* After a failure PG_WENT_BACK: RC_WENT_BACK, from now on. */
 enum rc txn_slot_went_back(struct txn_pool *pool, const struct txn_slot *s);
@@ -108,5 +108,22 @@ void txn_slot_disconnect(struct txn_pool *pool, struct txn_slot *s);
 /* The same for a connection that has failed: txn_message() tells why.  The pool
  * is not locked. */
 void txn_slot_fail(struct txn_pool *pool, struct txn_slot *s);
+
+/* A transaction, of one caller or of a group. */
+struct txn_call {
+	enum txn_kind kind;
+	txn_body *body;
+	void *arg;
+	int64_t until; /* a reading of clock_mono() (ms) */
+	/* of a group, which is tried once.  If it writes, its body sends the
+	 * COMMIT along, and reads the result of SESSION_SHARE first */
+	bool shared;
+	int64_t took; /* once it had a slot (ms) */
+};
+
+/* Runs it on a slot of the pool: see txn_run().  *how: what has become of it,
+ * if it is shared; TXN_SHARED_DONE is RC_OK. */
+enum rc
+txn_call_run(struct txn_pool *pool, struct txn_call *c, enum txn_shared *how);
 
 #endif

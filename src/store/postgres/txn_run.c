@@ -11,6 +11,7 @@
 
 #include "backoff.h"
 #include "clock.h"
+#include "fault.h"
 #include "pg_impl.h"
 #include "txn_impl.h"
 #include "uuid.h"
@@ -192,28 +193,26 @@ txn_pause(int failures, int64_t until)
 
 /* --- one transaction ------------------------------------------------------ */
 
-struct call {
-	enum txn_kind kind;
-	txn_body *body;
-	void *arg;
-	int64_t until; /* a reading of clock_mono() (ms) */
-};
-
 static void
-begin_txn(const struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind)
+begin_txn(
+    const struct txn_pool *pool, struct txn_slot *s, const struct txn_call *c)
 {
-	switch (kind) {
+	switch (c->kind) {
 	case TXN_LOOK:
-		txn_slot_check(pool, s);
+		txn_slot_check(pool, s->pg);
 		break;
 	case TXN_READ:
 		pg_begin_read(s->pg);
-		txn_slot_check(pool, s);
+		txn_slot_check(pool, s->pg);
 		break;
 	case TXN_WRITE:
 		pg_begin(s->pg);
-		pg_send_quietly(s->pg, PG_QUERY_SESSION_NEXT, "iidi",
-		    pool->owner, pool->epoch, s->number, s->seq + 1);
+		if (c->shared)
+			pg_send(s->pg, PG_QUERY_SESSION_SHARE, "iidi",
+			    pool->owner, pool->epoch, s->number, s->seq + 1);
+		else
+			pg_send_quietly(s->pg, PG_QUERY_SESSION_NEXT, "iidi",
+			    pool->owner, pool->epoch, s->number, s->seq + 1);
 		break;
 	case TXN_TWICE:
 		pg_begin(s->pg);
@@ -222,46 +221,60 @@ begin_txn(const struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind)
 }
 
 static enum rc
-try_once(struct txn_pool *pool, struct txn_slot *s, const struct call *c)
+commit_write(struct txn_pool *pool, struct txn_slot *s, bool was_sent)
 {
-	const enum txn_kind kind = c->kind;
 	enum rc rc;
 
-	pg_set_deadline(s->pg, c->until + TXN_GRACE);
-	begin_txn(pool, s, kind);
-	rc = c->body(s->pg, c->arg);
-	if (rc == RC_OK && pg_failure(s->pg) != PG_NONE)
-		rc = RC_IO; /* a failure that the body has passed over */
-	if (kind == TXN_LOOK || pg_failure(s->pg) == PG_LOST)
-		return rc;
-	if (rc != RC_OK || kind == TXN_READ) {
-		pg_rollback(s->pg);
-		/* What lost leaves no lock that others step over. */
-		if (rc == RC_LOST)
-			(void)pg_clear(s->pg);
-		return rc;
-	}
-	if (kind != TXN_WRITE)
+	if (!was_sent) {
+		txn_slot_stays(pool, s->pg);
 		return pg_commit(s->pg);
-	txn_slot_stays(pool, s);
-	rc = pg_commit(s->pg);
-	if (rc == RC_OK)
-		s->seq++;
-	else if (pg_failure(s->pg) == PG_LOST)
-		s->pending = true;
-	else
-		pg_rollback(s->pg);
+	}
+	rc = pg_commit_result(s->pg);
+	FAULT(COMMIT_DONE);
 	return rc;
 }
 
 static enum rc
-run_call(struct txn_pool *pool, struct txn_slot *s, const struct call *c)
+try_once(struct txn_pool *pool, struct txn_slot *s, const struct txn_call *c)
+{
+	const bool sent = c->shared && c->kind == TXN_WRITE;
+	enum rc rc;
+
+	pg_set_deadline(s->pg, c->until + TXN_GRACE);
+	begin_txn(pool, s, c);
+	rc = c->body(s->pg, c->arg);
+	if (rc == RC_OK && pg_failure(s->pg) != PG_NONE)
+		rc = RC_IO; /* a failure that the body has passed over */
+	if (c->kind == TXN_LOOK || (pg_failure(s->pg) == PG_LOST && !sent))
+		return rc;
+	if (rc == RC_OK && c->kind == TXN_TWICE)
+		return pg_commit(s->pg);
+	if (rc == RC_OK && c->kind == TXN_WRITE &&
+	    (rc = commit_write(pool, s, sent)) == RC_OK) {
+		s->seq++;
+		return rc;
+	}
+	if (pg_failure(s->pg) == PG_LOST) {
+		s->pending = true;
+		return rc;
+	}
+	pg_rollback(s->pg);
+	/* What lost leaves no lock that others step over. */
+	if (rc == RC_LOST)
+		(void)pg_clear(s->pg);
+	return rc;
+}
+
+static enum rc
+run_call(struct txn_pool *pool, struct txn_slot *s, const struct txn_call *c,
+    enum txn_shared *how)
 {
 	enum pg_failure failure;
 	int failures = 0, collisions = 0;
 	bool done = false;
 	enum rc rc;
 
+	*how = TXN_SHARED_FAILED;
 	do {
 		rc = txn_slot_ready(pool, s, c->until, c->kind == TXN_WRITE);
 		if (rc != RC_OK)
@@ -271,6 +284,8 @@ run_call(struct txn_pool *pool, struct txn_slot *s, const struct call *c)
 		pg_set_quiet(s->pg, false);
 		if (s->pending) {
 			rc = txn_slot_look_up(pool, s, c->until, &done);
+			if (done)
+				*how = TXN_SHARED_DONE;
 			if (rc != RC_OK || done)
 				return rc;
 			rc = RC_IO;
@@ -279,33 +294,51 @@ run_call(struct txn_pool *pool, struct txn_slot *s, const struct call *c)
 		failure = pg_failure(s->pg);
 		if (failure == PG_WENT_BACK)
 			return txn_slot_went_back(pool, s);
+		if (rc == RC_OK)
+			*how = TXN_SHARED_DONE;
 		if (failure == PG_LOST)
 			txn_slot_fail(pool, s);
-		else if (failure != PG_AGAIN || ++collisions == TRIES_MAX)
+		else if (rc == RC_OK ||
+		    (!c->shared &&
+			(failure != PG_AGAIN || ++collisions == TRIES_MAX)))
 			return rc;
-	} while (txn_pause(++failures, c->until));
+	} while (!c->shared && txn_pause(++failures, c->until));
+	*how = TXN_SHARED_ALONE;
+	return rc;
+}
+
+enum rc
+txn_call_run(struct txn_pool *pool, struct txn_call *c, enum txn_shared *how)
+{
+	struct txn_slot *s;
+	enum rc rc;
+
+	*how = TXN_SHARED_FAILED;
+	if (pool->went_back)
+		return RC_WENT_BACK;
+	rc = txn_slot_take(pool, c->until, &s);
+	if (rc != RC_OK)
+		return rc;
+	c->took = clock_mono();
+	rc = run_call(pool, s, c, how);
+	c->took = clock_mono() - c->took;
+	if (rc != RC_OK && s->pg != NULL)
+		txn_set_message(pool, pg_message(s->pg));
+	txn_slot_give(pool, s);
 	return rc;
 }
 
 enum rc
 txn_run(struct txn_pool *pool, enum txn_kind kind, txn_body *body, void *arg)
 {
-	const struct call call = { kind, body, arg,
-		clock_mono() + pool->busy_timeout };
-	struct txn_slot *s;
-	enum rc rc;
+	struct txn_call call = { .kind = kind,
+		.body = body,
+		.arg = arg,
+		.until = clock_mono() + pool->busy_timeout };
+	enum txn_shared how;
 
 	assert(kind != TXN_WRITE || pool->owner != 0);
-	if (pool->went_back)
-		return RC_WENT_BACK;
-	rc = txn_slot_take(pool, call.until, &s);
-	if (rc != RC_OK)
-		return rc;
-	rc = run_call(pool, s, &call);
-	if (rc != RC_OK && s->pg != NULL)
-		txn_set_message(pool, pg_message(s->pg));
-	txn_slot_give(pool, s);
-	return rc;
+	return txn_call_run(pool, &call, &how);
 }
 
 enum rc

@@ -104,33 +104,16 @@ asks(const struct txn_op *group)
 	return group != NULL;
 }
 
-/* Begins the transaction, and asks what is to be read first. */
 static void
-send_first(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
-    const struct txn_op *group)
-{
-	if (kind == TXN_LOOK) {
-		txn_slot_check(pool, s);
-		return;
-	}
-	pg_begin(s->pg);
-	pg_send(s->pg, PG_QUERY_SESSION_SHARE, "iidi", pool->owner, pool->epoch,
-	    s->number, s->seq + 1);
-	for (; group != NULL; group = group->next)
-		if (group->ask != NULL)
-			group->ask(s->pg, group->arg);
-}
-
-static void
-send_all(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
+send_all(const struct txn_pool *pool, struct pg *pg, enum txn_kind kind,
     const struct txn_op *group, struct txn_group *common)
 {
 	for (; group != NULL; group = group->next)
-		group->send(s->pg, group->arg, common);
+		group->send(pg, group->arg, common);
 	if (kind == TXN_WRITE) {
-		txn_slot_stays(pool, s);
+		txn_slot_stays(pool, pg);
 		FAULT(COMMIT_READY);
-		pg_commit_send(s->pg);
+		pg_commit_send(pg);
 	}
 }
 
@@ -140,23 +123,30 @@ read_common(struct pg *pg, struct txn_group *common)
 	return pg_one(pg, "--mm", &common->now, &common->clock);
 }
 
+struct group {
+	const struct txn_pool *pool;
+	enum txn_kind kind;
+	struct txn_op *ops;
+};
+
 /* Sends all statements of the transaction, in one round trip or two. */
 static enum rc
-send_group(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
-    const struct txn_op *group)
+send_group(struct pg *pg, const struct group *g)
 {
-	const bool two = kind == TXN_WRITE && asks(group);
+	const bool two = g->kind == TXN_WRITE && asks(g->ops);
 	struct txn_group common = { 0 };
 	enum rc rc = RC_OK;
 
-	send_first(pool, s, kind, group);
-	if (two && (rc = pg_sync(s->pg)) == RC_OK)
-		rc = read_common(s->pg, &common);
+	for (struct txn_op *op = g->ops; op != NULL; op = op->next)
+		if (op->ask != NULL)
+			op->ask(pg, op->arg);
+	if (two && (rc = pg_sync(pg)) == RC_OK)
+		rc = read_common(pg, &common);
 	if (rc != RC_OK)
 		return rc;
-	send_all(pool, s, kind, group, &common);
-	if ((rc = pg_sync(s->pg)) == RC_OK && kind == TXN_WRITE && !two)
-		rc = read_common(s->pg, &common);
+	send_all(g->pool, pg, g->kind, g->ops, &common);
+	if ((rc = pg_sync(pg)) == RC_OK && g->kind == TXN_WRITE && !two)
+		rc = read_common(pg, &common);
 	return rc;
 }
 
@@ -170,6 +160,17 @@ read_all(struct pg *pg, struct txn_op *group)
 		group->was_read = true;
 	}
 	return RC_OK;
+}
+
+static enum rc
+group_run(struct pg *pg, void *arg)
+{
+	const struct group *g = arg;
+	enum rc rc = send_group(pg, g);
+
+	if (g->kind == TXN_WRITE)
+		FAULT(COMMIT_SENT);
+	return rc == RC_OK ? read_all(pg, g->ops) : rc;
 }
 
 /* An operation whose time is over has no time to be tried alone. */
@@ -189,61 +190,6 @@ tell_all(struct txn_op *group, enum txn_shared how, enum rc rc)
 			group->rc = rc;
 		leader->committed +=
 		    how == TXN_SHARED_DONE && group->rc == RC_OK;
-	}
-}
-
-/* The COMMIT was perhaps sent, and there is no answer to it. */
-static void
-after_loss(struct txn_pool *pool, struct txn_slot *s, struct txn_op *group,
-    int64_t until)
-{
-	bool done = false;
-	enum rc rc;
-
-	s->pending = true;
-	rc = txn_slot_look_up(pool, s, until, &done);
-	if (rc != RC_OK)
-		tell_all(group, TXN_SHARED_FAILED, rc);
-	else
-		tell_all(
-		    group, done ? TXN_SHARED_DONE : TXN_SHARED_ALONE, RC_BUSY);
-}
-
-static void
-run_group(struct txn_pool *pool, struct txn_slot *s, enum txn_kind kind,
-    struct txn_op *group, int64_t until)
-{
-	enum rc rc;
-
-	rc = txn_slot_ready(pool, s, until, kind == TXN_WRITE);
-	if (rc != RC_OK) {
-		tell_all(group, TXN_SHARED_FAILED, rc);
-		return;
-	}
-	pg_set_deadline(s->pg, until + TXN_GRACE);
-	rc = send_group(pool, s, kind, group);
-	if (kind == TXN_WRITE)
-		FAULT(COMMIT_SENT);
-	if (rc == RC_OK)
-		rc = read_all(s->pg, group);
-	if (rc == RC_OK && kind == TXN_WRITE) {
-		rc = pg_commit_result(s->pg);
-		FAULT(COMMIT_DONE);
-	}
-	if (rc == RC_OK) {
-		s->seq += kind == TXN_WRITE;
-		tell_all(group, TXN_SHARED_DONE, RC_OK);
-	} else if (pg_failure(s->pg) == PG_WENT_BACK) {
-		tell_all(group, TXN_SHARED_FAILED, txn_slot_went_back(pool, s));
-	} else if (pg_failure(s->pg) != PG_LOST) {
-		if (kind == TXN_WRITE)
-			pg_rollback(s->pg);
-		tell_all(group, TXN_SHARED_ALONE, RC_BUSY);
-	} else if (kind == TXN_WRITE) {
-		after_loss(pool, s, group, until);
-	} else {
-		txn_slot_fail(pool, s);
-		tell_all(group, TXN_SHARED_ALONE, RC_BUSY);
 	}
 }
 
@@ -267,26 +213,23 @@ static void
 lead(struct txn_pool *pool, struct txn_queue *q, enum txn_kind kind,
     struct txn_op *op)
 {
-	int64_t took = 0;
+	struct group group = { pool, kind, op };
+	struct txn_call call = { .kind = kind,
+		.body = group_run,
+		.arg = &group,
+		.until = op->until,
+		.shared = true };
+	enum txn_shared how;
 	struct txn_op *next;
-	struct txn_slot *s;
 	enum rc rc;
 
 	lock_take(&pool->lock);
 	op->next = queue_take(q, GROUP_MAX - 1);
 	lock_give(&pool->lock);
-	rc = txn_slot_take(pool, op->until, &s);
-	if (rc == RC_OK) {
-		took = clock_mono();
-		run_group(pool, s, kind, op, op->until);
-		took = clock_mono() - took;
-		if (op->how != TXN_SHARED_DONE && s->pg != NULL)
-			txn_set_message(pool, pg_message(s->pg));
-		txn_slot_give(pool, s);
-	} else
-		tell_all(op, TXN_SHARED_FAILED, rc);
+	rc = txn_call_run(pool, &call, &how);
+	tell_all(op, how, how == TXN_SHARED_ALONE ? RC_BUSY : rc);
 	lock_take(&pool->lock);
-	q->took = took;
+	q->took = call.took;
 	next = queue_take(q, 1);
 	if (next == NULL)
 		q->groups--;
@@ -305,9 +248,6 @@ txn_share(struct txn_pool *pool, enum txn_kind kind, struct txn_op *op,
 
 	assert(kind == TXN_LOOK || (kind == TXN_WRITE && pool->owner != 0));
 	q = kind == TXN_WRITE ? &pool->writes : &pool->looks;
-	*how = TXN_SHARED_FAILED;
-	if (pool->went_back)
-		return RC_WENT_BACK;
 	op->until = clock_mono() + pool->busy_timeout;
 	op->ended = op->was_read = false;
 	op->committed = 0;

@@ -84,19 +84,19 @@ txn_slot_went_back(struct txn_pool *pool, const struct txn_slot *s)
 }
 
 void
-txn_slot_check(const struct txn_pool *pool, struct txn_slot *s)
-{
-	if (pool->epoch != 0)
-		pg_send_quietly(s->pg, PG_QUERY_SESSION_CHECK, "ii",
-		    pool->owner, pool->epoch);
-}
-
-void
-txn_slot_stays(const struct txn_pool *pool, struct txn_slot *s)
+txn_slot_check(const struct txn_pool *pool, struct pg *pg)
 {
 	if (pool->epoch != 0)
 		pg_send_quietly(
-		    s->pg, PG_QUERY_SESSION_STAYS, "i", (int64_t)pool->table);
+		    pg, PG_QUERY_SESSION_CHECK, "ii", pool->owner, pool->epoch);
+}
+
+void
+txn_slot_stays(const struct txn_pool *pool, struct pg *pg)
+{
+	if (pool->epoch != 0)
+		pg_send_quietly(
+		    pg, PG_QUERY_SESSION_STAYS, "i", (int64_t)pool->table);
 }
 
 /* Whether the process's row is the one that it made, and each slot's row has at
@@ -107,7 +107,7 @@ compare_slots(struct txn_pool *pool, struct txn_slot *s)
 	bool there;
 	enum rc rc = RC_OK;
 
-	txn_slot_check(pool, s);
+	txn_slot_check(pool, s->pg);
 	for (int i = 0; i < pool->nslots; i++)
 		pg_send(s->pg, PG_QUERY_SESSION_THERE, "idi", pool->owner, i,
 		    (int64_t)pool->slot[i].seq);
@@ -343,7 +343,7 @@ make_row(struct txn_pool *pool, struct txn_slot *s)
 	enum rc rc;
 
 	pg_begin(s->pg);
-	txn_slot_check(pool, s);
+	txn_slot_check(pool, s->pg);
 	if (pool->epoch == 0)
 		pg_send_quietly(s->pg, PG_QUERY_SESSION_NEW, "id", pool->owner,
 		    TXN_PROCESS);
@@ -352,7 +352,7 @@ make_row(struct txn_pool *pool, struct txn_slot *s)
 	pg_send(s->pg, PG_QUERY_SESSION_EPOCH, "i", pool->owner);
 	rc = pg_one(s->pg, "ii", &epoch, &table);
 	if (rc == RC_OK) {
-		txn_slot_stays(pool, s);
+		txn_slot_stays(pool, s->pg);
 		pg_commit_send(s->pg);
 		(void)pg_sync(s->pg);
 		rc = pg_commit_result(s->pg);
@@ -395,7 +395,7 @@ read_seq(struct txn_pool *pool, struct txn_slot *s, int64_t *seq)
 	enum rc rc;
 
 	pg_begin(s->pg);
-	txn_slot_check(pool, s);
+	txn_slot_check(pool, s->pg);
 	pg_send_quietly(s->pg, PG_QUERY_SESSION_VOID, "idi", pool->owner,
 	    s->number, s->seq);
 	pg_send(
