@@ -84,18 +84,13 @@ UNION ALL
 SELECT b.owner, '', '', 0::bigint, false, true
 FROM b WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.id = b.owner);
 
--- An earlier result of the statement "firsts"; 0: all rows are looked at.
--- list: first_lease
-CASE WHEN $1::bigint <= $now THEN $1::bigint ELSE 0 END
-
--- list: first_queued
-CASE WHEN $2::bigint <= $now THEN $2::bigint ELSE 0 END
-
 -- No lease has an earlier deadline, and no key is queued for an earlier time:
 -- neither one that is there, nor one of a transaction that began in the last
--- minute.
+-- minute.  $1 and $2 are an earlier result; 0: all rows are looked at.
 -- name: firsts
 SELECT (SELECT least(min(locked_until), $now - 60000) FROM once_key
-	WHERE owner IS NOT NULL AND locked_until >= $first_lease),
+	WHERE owner IS NOT NULL AND locked_until
+	    >= CASE WHEN $1::bigint <= $now THEN $1::bigint ELSE 0 END),
     (SELECT least(min(queued_at), $now - 60000) FROM once_key
-	WHERE queued_at IS NOT NULL AND queued_at >= $first_queued);
+	WHERE queued_at IS NOT NULL AND queued_at
+	    >= CASE WHEN $2::bigint <= $now THEN $2::bigint ELSE 0 END);

@@ -63,8 +63,6 @@ struct pg;
 struct pg_target;
 enum rc pg_target_parse(struct pg_target **out, const char *conninfo,
     int64_t silence, char *err, size_t errsize);
-/* Whether that parses; err gets a sentence if not. */
-enum rc pg_target_check(const char *conninfo, char *err, size_t errsize);
 void pg_target_free(struct pg_target *t);
 
 /* The URI as it was given, without its passwords: for the log, and for

@@ -10,32 +10,20 @@
 
 #include "pg_impl.h"
 
-/* Types of columns, by the numbers of the catalog pg_type, which are part of
- * the protocol. */
-enum {
-	TYPE_BOOL = 16,
-	TYPE_BYTEA = 17,
-	TYPE_INT8 = 20,
-	TYPE_INT2 = 21,
-	TYPE_INT4 = 23,
-	TYPE_TEXT = 25,
-	TYPE_VARCHAR = 1043,
-	TYPE_UUID = 2950
-};
-
-/* Which letters read columns of a type. */
+/* Which letters read columns of a type, by its number in the catalog pg_type,
+ * which is part of the protocol. */
 static const struct {
 	Oid type;
 	const char *letters;
 } readers[] = {
-	{ TYPE_BOOL, "?v-" },
-	{ TYPE_INT8, "imd?v-" },
-	{ TYPE_INT4, "imd?v-" },
-	{ TYPE_INT2, "imd?v-" },
-	{ TYPE_TEXT, "sfpbaev-" },
-	{ TYPE_VARCHAR, "sfpbaev-" },
-	{ TYPE_BYTEA, "sfpbaexwv-" },
-	{ TYPE_UUID, "uv-" },
+	{ 16, "?v-" },        /* boolean */
+	{ 20, "imd?v-" },     /* bigint */
+	{ 23, "imd?v-" },     /* integer */
+	{ 21, "imd?v-" },     /* smallint */
+	{ 25, "sfpbaev-" },   /* text */
+	{ 1043, "sfpbaev-" }, /* character varying */
+	{ 17, "sfpbaexwv-" }, /* bytea */
+	{ 2950, "uv-" },      /* uuid */
 };
 
 static bool

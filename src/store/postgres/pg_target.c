@@ -202,18 +202,6 @@ out:
 	return RC_OK;
 }
 
-enum rc
-pg_target_check(const char *conninfo, char *err, size_t errsize)
-{
-	struct pg_target *t;
-	enum rc rc;
-
-	snprintf(err, errsize, "%s", rc_text(RC_NOMEM));
-	if ((rc = pg_target_parse(&t, conninfo, 0, err, errsize)) == RC_OK)
-		pg_target_free(t);
-	return rc;
-}
-
 void
 pg_target_free(struct pg_target *t)
 {

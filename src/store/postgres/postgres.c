@@ -30,8 +30,12 @@ const struct store_ops postgres_ops = {
 static enum rc
 postgres_check(const char *database, char *err, size_t errsize)
 {
-	enum rc rc = pg_target_check(database, err, errsize);
+	struct pg_target *target;
+	enum rc rc;
 
+	snprintf(err, errsize, "%s", rc_text(RC_NOMEM));
+	rc = pg_target_parse(&target, database, 0, err, errsize);
+	pg_target_free(target);
 	return rc == RC_OK ? postgres_host_check(err, errsize) : rc;
 }
 
@@ -87,9 +91,6 @@ postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
 {
 	enum rc rc;
 
-	*how = TXN_SHARED_ALONE;
-	if (s->copying != NULL)
-		return RC_BUSY;
 	rc = txn_share(s->pool, kind, op, how);
 	/* Alone it may yet succeed. */
 	if (*how == TXN_SHARED_ALONE)

@@ -136,11 +136,9 @@ source_take(struct postgres_copy *c)
 	struct liveness *liveness;
 	enum rc rc;
 
-	if ((rc = store_liveness(c->from, &liveness)) != RC_OK)
-		return postgres_copy_refuse(c, rc,
-		    "%s: cannot tell which processes use it",
-		    store_database(c->from));
-	if ((rc = liveness_take_all(liveness)) == RC_BUSY)
+	if ((rc = store_liveness(c->from, &liveness)) == RC_OK)
+		rc = liveness_take_all(liveness);
+	if (rc == RC_BUSY)
 		return postgres_copy_refuse(c, RC_BUSY,
 		    "%s: a daemon uses it, or another oncectl: stop it "
 		    "before",

@@ -37,9 +37,6 @@ void postgres_close(struct store *s);
 
 /* --- a store -------------------------------------------------------------- */
 
-/* No deadline is further away (ms), so that sums do not overflow. */
-#define POSTGRES_LONGEST ROW_TIME_MAX
-
 /* Connections of a process at most: a server has room for 100 unless it is set
  * up for more. */
 #define POSTGRES_CONNECTIONS 32

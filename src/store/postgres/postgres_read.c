@@ -139,25 +139,6 @@ postgres_spec_free(struct store *s)
 	}
 }
 
-/* --- rows ----------------------------------------------------------------- */
-
-/* The result of the statement "find", and its record, which has no copy of the
- * identity.  RC_NOTFOUND. */
-static enum rc
-row_find(const struct store *s, struct pg *pg, struct record *r)
-{
-	enum rc rc;
-
-	memset(r, 0, sizeof(*r));
-	if ((rc = pg_result(pg)) != RC_OK || (rc = pg_next(pg)) != RC_OK)
-		return rc;
-	rc = rows_record_end(
-	    r, false, pg_members(pg, rows_record, rows_nrecord, r));
-	if (rc == RC_CORRUPT)
-		rows_bad(txn_database(s->pool), "once_key", r->id);
-	return rc;
-}
-
 /* --- the record ----------------------------------------------------------- */
 
 struct lookup {
@@ -179,6 +160,7 @@ lookup_send(struct pg *pg, void *arg, struct txn_group *group)
 	    identity->path, identity->scope);
 }
 
+/* The record has no copy of the identity. */
 static enum rc
 lookup_read(struct pg *pg, void *arg)
 {
@@ -188,9 +170,15 @@ lookup_read(struct pg *pg, void *arg)
 	enum rc rc;
 
 	record_free(record);
+	memset(record, 0, sizeof(*record));
 	if (l->small != NULL)
 		store_inline_answer_free(l->small);
-	rc = row_find(l->store, pg, record);
+	if ((rc = pg_result(pg)) != RC_OK || (rc = pg_next(pg)) != RC_OK)
+		return rc;
+	rc = rows_record_end(
+	    record, false, pg_members(pg, rows_record, rows_nrecord, record));
+	if (rc == RC_CORRUPT)
+		rows_bad(txn_database(l->store->pool), "once_key", record->id);
 	if (rc == RC_OK && l->small != NULL && record->kept &&
 	    pg_members(pg, rows_head, rows_nhead, &h) == RC_OK)
 		rows_head_small(&h, record, l->small);
@@ -204,19 +192,6 @@ lookup_run(struct pg *pg, void *arg)
 	return lookup_read(pg, arg);
 }
 
-static enum rc
-lookup_do(struct lookup *l)
-{
-	struct txn_op op = {
-		.send = lookup_send, .read = lookup_read, .arg = l
-	};
-	enum txn_shared how;
-	enum rc rc = postgres_share(l->store, TXN_LOOK, &op, &how);
-
-	return how == TXN_SHARED_ALONE ? postgres_look(l->store, lookup_run, l)
-				       : rc;
-}
-
 enum rc
 postgres_lookup(struct store *s, const struct store_identity *identity,
     struct record *record, struct store_inline_answer *small)
@@ -225,11 +200,17 @@ postgres_lookup(struct store *s, const struct store_identity *identity,
 		.identity = identity,
 		.record = record,
 		.small = small };
+	struct txn_op op = {
+		.send = lookup_send, .read = lookup_read, .arg = &l
+	};
+	enum txn_shared how;
 	enum rc rc;
 
 	memset(record, 0, sizeof(*record));
 	l.number = postgres_number(s, identity).first;
-	rc = lookup_do(&l);
+	rc = postgres_share(s, TXN_LOOK, &op, &how);
+	if (how == TXN_SHARED_ALONE)
+		rc = postgres_look(s, lookup_run, &l);
 	if (rc == RC_OK)
 		record_check(record);
 	else
