@@ -77,15 +77,6 @@ note_write(struct store *s, enum rc rc)
 }
 
 enum rc
-postgres_touch(struct store *s, txn_body *body, void *arg)
-{
-	const enum rc rc = txn_run(s->pool, TXN_WRITE, body, arg);
-
-	note_write(s, rc);
-	return rc;
-}
-
-enum rc
 postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
     enum txn_shared *how)
 {
@@ -104,48 +95,31 @@ postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
 	return rc;
 }
 
-/* A transaction that reads, or a part of the transaction of a copy. */
-static enum rc
-run_read(struct store *s, enum txn_kind kind, txn_body *body, void *arg)
+enum rc
+postgres_run(struct store *s, enum txn_kind kind, txn_body *body, void *arg)
 {
-	if (s->copying == NULL)
-		return txn_run(s->pool, kind, body, arg);
-	postgres_copy_patience(s, s->copying);
-	return body(s->copying, arg);
+	enum rc rc;
+
+	if (s->copying != NULL) {
+		postgres_copy_patience(s, s->copying);
+		return body(s->copying, arg);
+	}
+	rc = txn_run(s->pool, kind, body, arg);
+	if (kind == TXN_WRITE)
+		note_write(s, rc);
+	else if (kind != TXN_TWICE)
+		(void)has_failed(rc);
+	return rc;
 }
 
 enum rc
 postgres_write(struct store *s, txn_body *body, void *arg)
 {
-	const enum rc rc = postgres_touch(s, body, arg);
+	const enum rc rc = postgres_run(s, TXN_WRITE, body, arg);
 
 	if (rc == RC_OK)
 		metrics_observe(METRICS_COMMIT_BATCH, 1);
 	return rc;
-}
-
-enum rc
-postgres_read(struct store *s, txn_body *body, void *arg)
-{
-	const enum rc rc = run_read(s, TXN_READ, body, arg);
-
-	(void)has_failed(rc);
-	return rc;
-}
-
-enum rc
-postgres_look(struct store *s, txn_body *body, void *arg)
-{
-	const enum rc rc = run_read(s, TXN_LOOK, body, arg);
-
-	(void)has_failed(rc);
-	return rc;
-}
-
-enum rc
-postgres_twice(struct store *s, txn_body *body, void *arg)
-{
-	return txn_run(s->pool, TXN_TWICE, body, arg);
 }
 
 struct ask {
@@ -170,7 +144,7 @@ ask_run(struct pg *pg, void *arg)
 }
 
 enum rc
-postgres_ask(struct store *s, postgres_runner *run, enum pg_query query,
+postgres_ask(struct store *s, enum txn_kind kind, enum pg_query query,
     const char *parameters, const char *columns, ...)
 {
 	struct ask a = {
@@ -179,7 +153,7 @@ postgres_ask(struct store *s, postgres_runner *run, enum pg_query query,
 	enum rc rc;
 
 	va_start(a.ap, columns);
-	rc = run(s, ask_run, &a);
+	rc = postgres_run(s, kind, ask_run, &a);
 	va_end(a.ap);
 	return rc;
 }
@@ -263,7 +237,7 @@ postgres_check_server(struct store *s, char *err, size_t errsize)
 	const char *off;
 	enum rc rc;
 
-	if ((rc = postgres_look(s, txn_server_read, &c)) != RC_OK) {
+	if ((rc = postgres_run(s, TXN_LOOK, txn_server_read, &c)) != RC_OK) {
 		postgres_explain(s, err, errsize);
 		return rc;
 	}
@@ -317,15 +291,6 @@ open_daemon(struct store *s, char *err, size_t errsize)
 		snprintf(err, errsize, "database %s: %s", txn_database(s->pool),
 		    rc_text(rc));
 	return rc;
-}
-
-/* Its sessions have a random number, as those of a daemon have. */
-static enum rc
-open_operator(struct store *s)
-{
-	s->owner = (int64_t)uuid_bits() << 31 | uuid_bits();
-	txn_set_owner(s->pool, s->owner);
-	return RC_OK;
 }
 
 /* Connects, and looks at the server. */
@@ -382,9 +347,13 @@ postgres_open(struct store **out, const struct store_options *o, char *err,
 	rc = open_server(&s, o, err, errsize);
 	if (rc == RC_OK)
 		rc = postgres_schema_open(s, false, err, errsize);
-	if (rc == RC_OK)
-		rc =
-		    o->create ? open_daemon(s, err, errsize) : open_operator(s);
+	if (rc == RC_OK && o->create) {
+		rc = open_daemon(s, err, errsize);
+	} else if (rc == RC_OK) {
+		/* random, as the number of a daemon is */
+		s->owner = (int64_t)uuid_bits() << 31 | uuid_bits();
+		txn_set_owner(s->pool, s->owner);
+	}
 	if (rc == RC_OK)
 		*out = s;
 	else

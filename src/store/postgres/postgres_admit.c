@@ -317,7 +317,7 @@ postgres_admit_try(struct store *s, char *why, size_t size)
 	uuid_random(key);
 	store_admit_init(&p, &what, false);
 	admit_begin(&t.x, s, &p);
-	rc = postgres_touch(s, trial_run, &t);
+	rc = postgres_run(s, TXN_WRITE, trial_run, &t);
 	if (*why == '\0')
 		snprintf(why, size, "%s", rc_text(rc));
 	record_free(&p.found);

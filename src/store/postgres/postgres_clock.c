@@ -144,7 +144,7 @@ enum rc
 postgres_accept_clock(struct store *s, char *err, size_t errsize)
 {
 	return postgres_accepted(s,
-	    postgres_ask(s, postgres_write, PG_QUERY_CLOCK_ACCEPT, "i", "",
-		(int64_t)LEAD),
+	    postgres_ask(
+		s, TXN_WRITE, PG_QUERY_CLOCK_ACCEPT, "i", "", (int64_t)LEAD),
 	    "clock", err, errsize);
 }

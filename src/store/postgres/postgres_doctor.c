@@ -53,7 +53,7 @@ check_server(struct store *s, struct findings *f)
 	struct postgres_names careless = { .query =
 					       PG_QUERY_CARELESS_SETTINGS };
 	struct txn_server server;
-	enum rc rc = postgres_look(s, txn_server_read, &server);
+	enum rc rc = postgres_run(s, TXN_LOOK, txn_server_read, &server);
 
 	if (rc == RC_OK)
 		rc = postgres_names_read(s, &careless);
@@ -88,8 +88,8 @@ check_standbys(struct store *s, struct findings *f)
 {
 	bool waits = false; /* a COMMIT does, for one */
 	int64_t n = 0;
-	enum rc rc = postgres_ask(
-	    s, postgres_read, PG_QUERY_STANDBYS, "", "?i", &waits, &n);
+	enum rc rc =
+	    postgres_ask(s, TXN_READ, PG_QUERY_STANDBYS, "", "?i", &waits, &n);
 
 	if (rc != RC_OK)
 		store_doctor_add(
@@ -196,9 +196,9 @@ check_owners(struct store *s, struct findings *f)
 		rc = store_doctor_dead(s, &dead);
 	postgres_host_machine(machine);
 	if (rc == RC_OK)
-		rc = postgres_ask(s, postgres_read, PG_QUERY_LEASES_ELSEWHERE,
-		    "sss", "ii", s->host.name, machine, s->host.boot,
-		    &elsewhere, &here);
+		rc = postgres_ask(s, TXN_READ, PG_QUERY_LEASES_ELSEWHERE, "sss",
+		    "ii", s->host.name, machine, s->host.boot, &elsewhere,
+		    &here);
 	if (rc != RC_OK && liveness == NULL && why[0] != '\0')
 		store_doctor_add(f, "leases", false,
 		    "cannot tell which processes live: %s", why);

@@ -80,8 +80,7 @@ can_write(struct store *s, char *why, size_t size)
 	last = s->last;
 	lock_give(&s->lock);
 	if (last != RC_OK)
-		last =
-		    postgres_ask(s, postgres_touch, PG_QUERY_META, "", "---");
+		last = postgres_ask(s, TXN_WRITE, PG_QUERY_META, "", "---");
 	if (postgres_may_begin(s, NULL) == RC_UNRECORDED)
 		tell_unrecorded(s, why, size);
 	else if (last != RC_OK)
@@ -117,9 +116,10 @@ postgres_health(struct store *s, char *why, size_t size)
  */
 
 static enum rc
-run_apart(struct store *s, txn_body *body, void *arg)
+run_losses(struct pg *pg, void *losses)
 {
-	return txn_apart(s->pool, body, arg);
+	pg_send(pg, PG_QUERY_META, "");
+	return pg_one(pg, "--i", (int64_t *)losses);
 }
 
 static enum rc
@@ -157,8 +157,7 @@ loss_look(struct store *s)
 	int64_t losses = 0;
 	enum rc rc;
 
-	if (postgres_ask(s, run_apart, PG_QUERY_META, "", "--i", &losses) !=
-		RC_OK ||
+	if (txn_apart(s->pool, run_losses, &losses) != RC_OK ||
 	    losses <= s->losses)
 		return;
 	rc = go_on(s);
@@ -215,8 +214,8 @@ enum rc
 postgres_accept_loss(struct store *s, char *err, size_t errsize)
 {
 	return postgres_accepted(s,
-	    postgres_ask(s, postgres_write, PG_QUERY_LOSS_ACCEPT, "", ""),
-	    "loss", err, errsize);
+	    postgres_ask(s, TXN_WRITE, PG_QUERY_LOSS_ACCEPT, "", ""), "loss",
+	    err, errsize);
 }
 
 /* --- sizes ---------------------------------------------------------------- */
@@ -225,8 +224,8 @@ enum rc
 postgres_measure(struct store *s)
 {
 	int64_t bytes;
-	enum rc rc = postgres_ask(
-	    s, postgres_read, PG_QUERY_STORE_BYTES, "", "i", &bytes);
+	enum rc rc =
+	    postgres_ask(s, TXN_READ, PG_QUERY_STORE_BYTES, "", "i", &bytes);
 
 	if (rc == RC_OK)
 		s->bytes = bytes;

@@ -119,32 +119,26 @@ struct store {
 };
 
 /*
- * Runs a transaction of the kind TXN_WRITE, TXN_READ or TXN_LOOK, see
- * txn_run(), and counts its failure.  How a write ended is noted for health.
+ * Runs a transaction, see txn_run(), and counts its failure, unless it is of the
+ * kind TXN_TWICE.  How a write ended is noted for health.  While a copy into
+ * this store is compared, it is a part of the transaction of the copy.
  */
+enum rc
+postgres_run(struct store *s, enum txn_kind kind, txn_body *body, void *arg);
+
+/* The same for TXN_WRITE, which counts as a change that a commit made durable:
+ * it is not about this process alone. */
 enum rc postgres_write(struct store *s, txn_body *body, void *arg);
-enum rc postgres_read(struct store *s, txn_body *body, void *arg);
-enum rc postgres_look(struct store *s, txn_body *body, void *arg);
 
 /* A transaction that writes (see tx.h), in the body of one of the kind
  * TXN_WRITE; *did: what it did. */
 enum rc postgres_tx_run(const struct store *s, struct pg *pg, tx_body *body,
     void *arg, unsigned *did);
 
-/* Runs a transaction of the kind TXN_TWICE. */
-enum rc postgres_twice(struct store *s, txn_body *body, void *arg);
-
-/* As postgres_write(), for a transaction that is about this process alone: it
- * does not count as a change that a commit made durable. */
-enum rc postgres_touch(struct store *s, txn_body *body, void *arg);
-
-/*
- * Runs one statement by one of those functions: its parameters, and the columns
- * of its only row; "": it gives none.  Failures are those of pg_one() or
- * pg_update().
- */
-typedef enum rc postgres_runner(struct store *s, txn_body *body, void *arg);
-enum rc postgres_ask(struct store *s, postgres_runner *run, enum pg_query query,
+/* Runs one statement by postgres_run(): its parameters, and the columns of its
+ * only row; "": it gives none.  Failures are those of pg_one() or
+ * pg_update(). */
+enum rc postgres_ask(struct store *s, enum txn_kind kind, enum pg_query query,
     const char *parameters, const char *columns, ...);
 
 /* err gets a sentence that names the database, with the last message. */
@@ -308,8 +302,7 @@ struct postgres_outcome {
 	/* a transaction of the handler's has locked the key.  That says nothing
 	 * of other keys */
 	bool held;
-	/* the first try is in a group; op.send is NULL: it is alone */
-	struct txn_op op;
+	bool shares; /* the first try is in a group */
 	/* the group took place, but its results were lost */
 	bool unread;
 	unsigned did; /* see struct tx */

@@ -237,7 +237,7 @@ run_remove(struct pg *pg, void *arg)
 enum rc
 postgres_owner_remove(struct store *s, int64_t owner)
 {
-	enum rc rc = postgres_twice(s, run_remove, &owner);
+	enum rc rc = postgres_run(s, TXN_TWICE, run_remove, &owner);
 
 	return rc == RC_BUSY ? RC_OK : rc; /* later */
 }

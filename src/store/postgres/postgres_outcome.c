@@ -86,17 +86,6 @@ finish_may_share(const struct store *s, const struct outcome_change *o)
 	return !c.apart;
 }
 
-/* Lets the first try be in a group, if it may. */
-static void
-finish_share(const struct store *s, struct postgres_outcome *o)
-{
-	o->op = (struct txn_op){ .send = NULL };
-	if (finish_may_share(s, &o->change))
-		o->op = (struct txn_op){
-			.send = finish_send, .read = finish_read, .arg = o
-		};
-}
-
 /* Reads the results of a group that has taken place; RC_LOST: the key has
  * another answer, or none. */
 static enum rc
@@ -121,10 +110,13 @@ finish_read_again(struct pg *pg, struct postgres_outcome *o)
 static enum rc
 outcome_share(struct store *s, struct postgres_outcome *o, bool *alone)
 {
+	struct txn_op op = {
+		.send = finish_send, .read = finish_read, .arg = o
+	};
 	enum txn_shared how;
-	enum rc rc = postgres_share(s, TXN_WRITE, &o->op, &how);
+	enum rc rc = postgres_share(s, TXN_WRITE, &op, &how);
 
-	o->op.send = NULL;
+	o->shares = false;
 	o->unread = how == TXN_SHARED_UNREAD;
 	*alone = o->unread || how == TXN_SHARED_ALONE ||
 	    (how == TXN_SHARED_DONE && rc == RC_BUSY);
@@ -151,7 +143,7 @@ postgres_outcome_try(struct store *s, struct postgres_outcome *o)
 	enum rc rc = RC_OK;
 	bool alone = true;
 
-	if (o->op.send != NULL)
+	if (o->shares)
 		rc = outcome_share(s, o, &alone);
 	if (alone)
 		rc = postgres_write(s, run_outcome, o);
@@ -190,7 +182,7 @@ postgres_outcome_is_held(struct store *s, const struct postgres_outcome *o)
 {
 	int64_t id = o->change.id;
 
-	return postgres_twice(s, held_run, &id) == RC_OK;
+	return postgres_run(s, TXN_TWICE, held_run, &id) == RC_OK;
 }
 
 static void
@@ -217,7 +209,7 @@ postgres_outcome_do(struct store *s, struct outcome_change *change,
 		return RC_PENDING;
 	}
 	o->unread = o->held = false;
-	finish_share(s, o);
+	o->shares = finish_may_share(s, change);
 	FAULT(OP_ASKED);
 	for (;;) {
 		rc = postgres_outcome_try(s, o);

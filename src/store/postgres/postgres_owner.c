@@ -247,7 +247,7 @@ postgres_owner_new(struct store *s)
 	if (rc != RC_OK)
 		return rc;
 	s->owner = liveness_self(s->liveness);
-	return postgres_touch(s, run_new, s);
+	return postgres_run(s, TXN_WRITE, run_new, s);
 }
 
 struct beat {
@@ -307,7 +307,7 @@ enum rc
 postgres_owner_beat(struct store *s)
 {
 	struct beat b = { .s = s };
-	enum rc rc = postgres_touch(s, run_beat, &b);
+	enum rc rc = postgres_run(s, TXN_WRITE, run_beat, &b);
 	struct txn_health h;
 
 	txn_health(s->pool, &h);

@@ -210,7 +210,7 @@ postgres_lookup(struct store *s, const struct store_identity *identity,
 	l.number = postgres_number(s, identity).first;
 	rc = postgres_share(s, TXN_LOOK, &op, &how);
 	if (how == TXN_SHARED_ALONE)
-		rc = postgres_look(s, lookup_run, &l);
+		rc = postgres_run(s, TXN_LOOK, lookup_run, &l);
 	if (rc == RC_OK)
 		record_check(record);
 	else
@@ -317,7 +317,7 @@ postgres_make_durable(struct store *s, const struct record *r)
 
 	if (postgres_is_durable(s, r))
 		return RC_OK;
-	rc = postgres_ask(s, postgres_touch, PG_QUERY_STILL, "iud?", "-", r->id,
+	rc = postgres_ask(s, TXN_WRITE, PG_QUERY_STILL, "iud?", "-", r->id,
 	    r->downstream, r->attempt, r->state == RECORD_COMPLETED);
 	return rc == RC_PENDING || rc == RC_NOTFOUND ? RC_IO : rc;
 }

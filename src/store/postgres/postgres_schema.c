@@ -107,8 +107,8 @@ enum rc
 postgres_names_read(struct store *s, struct postgres_names *names)
 {
 	char *text = NULL;
-	enum rc rc = postgres_ask(
-	    s, postgres_read, names->query, "", "is", &names->n, &text);
+	enum rc rc =
+	    postgres_ask(s, TXN_READ, names->query, "", "is", &names->n, &text);
 
 	snprintf(
 	    names->text, sizeof(names->text), "%s", text != NULL ? text : "");
@@ -153,7 +153,7 @@ grant_run(struct pg *pg, void *arg)
 enum rc
 postgres_grant(struct store *s, const char *role, char *err, size_t errsize)
 {
-	enum rc rc = postgres_twice(s, grant_run, &role);
+	enum rc rc = postgres_run(s, TXN_TWICE, grant_run, &role);
 
 	if (rc != RC_OK)
 		postgres_explain(s, err, errsize);
@@ -192,9 +192,9 @@ postgres_schema_open(struct store *s, bool make, char *err, size_t errsize)
 	if (make && getentropy(s->secret, sizeof(s->secret)) == -1)
 		return RC_IO;
 	/* Of two processes that make it at the same time one fails. */
-	rc = postgres_twice(s, schema_run, &m);
+	rc = postgres_run(s, TXN_TWICE, schema_run, &m);
 	if (rc != RC_OK && make)
-		rc = postgres_twice(s, schema_run, &m);
+		rc = postgres_run(s, TXN_TWICE, schema_run, &m);
 	if (rc != RC_OK) {
 		schema_explain(s, &m, err, errsize);
 		return rc;

@@ -310,9 +310,9 @@ postgres_tx(struct store *store, unsigned how, tx_body *body, void *arg)
 	enum rc rc;
 
 	if ((how & TX_READ) != 0)
-		return postgres_read(store, run_shared, &s);
+		return postgres_run(store, TXN_READ, run_shared, &s);
 	if ((how & TX_LOOK) != 0)
-		return postgres_look(store, run_shared, &s);
+		return postgres_run(store, TXN_LOOK, run_shared, &s);
 	if (s.begins && !store->daemon)
 		return RC_INVALID;
 	if (s.begins && (rc = postgres_may_begin(store, NULL)) != RC_OK)
