@@ -114,7 +114,7 @@ static void
 settle_all(void)
 {
 	for (int i = 0; i < 20 && health().pending > 0; i++)
-		txn_tidy(pool);
+		txn_settle(pool);
 	assert_int_equal(health().pending, 0);
 }
 

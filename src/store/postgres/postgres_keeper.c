@@ -60,7 +60,7 @@ is_open(struct store *s, const struct postgres_outcome *o)
 
 	if (!o->change.unsure)
 		return false;
-	txn_tidy(s->pool);
+	txn_settle(s->pool);
 	txn_health(s->pool, &health);
 	return health.pending > 0;
 }
@@ -162,7 +162,7 @@ keeper_main(void *arg)
 		lock_give(&s->lock);
 		if (clock_mono() >= next) {
 			(void)postgres_owner_beat(s);
-			txn_tidy(s->pool);
+			txn_settle(s->pool);
 			/* Settings can be changed in open connections. */
 			(void)postgres_check_server(s, why, sizeof(why));
 			postgres_loss_look(s);

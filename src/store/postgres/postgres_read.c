@@ -25,25 +25,18 @@
 static const char of_key[] = "oncewrap: digest of a key\n";
 static const char of_identity[] = "oncewrap: digest of an identity\n";
 
-static void
-identity_hash(const char *const *texts, size_t n, unsigned char *out)
-{
-	struct digest d;
-
-	digest_begin(&d);
-	for (size_t i = 0; i < n; i++)
-		digest_text(&d, texts[i]);
-	digest_end(&d, out);
-}
-
 /* Puts the first bytes, of size, into out. */
 static void
 identity_hmac(const unsigned char *secret, const char *purpose,
     const char *const *texts, size_t n, unsigned char *out, size_t size)
 {
 	unsigned char mac[DIGEST_LEN], digest[DIGEST_LEN];
+	struct digest d;
 
-	identity_hash(texts, n, digest);
+	digest_begin(&d);
+	for (size_t i = 0; i < n; i++)
+		digest_text(&d, texts[i]);
+	digest_end(&d, digest);
 	digest_mac_for(secret, purpose, digest, sizeof(digest), mac);
 	memcpy(out, mac, size);
 }

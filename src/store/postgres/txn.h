@@ -218,9 +218,8 @@ enum rc txn_apart(struct txn_pool *pool, txn_body *body, void *arg);
  * standby is promoted. */
 int64_t txn_timeline(const struct txn_pool *pool);
 
-/* Closes connections that were not used for a minute, but for a few; all that
- * are idle, if the newest one is unsafe. */
-void txn_tidy(struct txn_pool *pool);
+/* Finds out what has become of each COMMIT whose outcome is not known. */
+void txn_settle(struct txn_pool *pool);
 
 /* What to do about another store. */
 #define TXN_OTHER                                                              \

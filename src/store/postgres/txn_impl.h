@@ -31,7 +31,6 @@ struct txn_slot {
 	/* the COMMIT of the one after it was sent, and its outcome is not
 	 * known */
 	atomic_bool pending;
-	int64_t used; /* clock_mono() of its last use (ms) */
 };
 
 /* Operations that wait for a group; under the pool's lock. */

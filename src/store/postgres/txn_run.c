@@ -30,10 +30,6 @@
 #define PAUSE_FIRST 10
 #define PAUSE_LAST  500
 
-/* Connections that stay open, and for how long (ms) the others do. */
-#define IDLE_MAX  2
-#define IDLE_TIME 60000
-
 enum rc
 txn_open(struct txn_pool **out, const struct txn_options *o, char *err,
     size_t errsize)
@@ -360,26 +356,16 @@ txn_apart(struct txn_pool *pool, txn_body *body, void *arg)
 
 /* --- maintenance ---------------------------------------------------------- */
 
-/* Whether the connection of a free slot is to be closed. */
-static bool
-is_idle(const struct txn_pool *pool, const struct txn_slot *s, int64_t now)
-{
-	return s->pg != NULL &&
-	    (pool->unsafe != NULL ||
-		(s->number >= IDLE_MAX && now - s->used > IDLE_TIME));
-}
-
-/* The next slot that is pending or idle; NULL: there is none. */
+/* The next slot that is pending; NULL: there is none. */
 static struct txn_slot *
-take_idle(struct txn_pool *pool, int first)
+take_pending(struct txn_pool *pool, int first)
 {
-	const int64_t now = clock_mono();
 	struct txn_slot *s, *found = NULL;
 
 	lock_take(&pool->lock);
 	for (int i = first; i < pool->nslots && found == NULL; i++) {
 		s = &pool->slot[i];
-		if (!s->taken && (s->pending || is_idle(pool, s, now)))
+		if (!s->taken && s->pending)
 			found = s;
 	}
 	if (found != NULL)
@@ -389,17 +375,15 @@ take_idle(struct txn_pool *pool, int first)
 }
 
 void
-txn_tidy(struct txn_pool *pool)
+txn_settle(struct txn_pool *pool)
 {
 	struct txn_slot *s;
 	bool took_place;
 
-	for (int i = 0; (s = take_idle(pool, i)) != NULL; i = s->number + 1) {
-		if (s->pending)
-			(void)txn_slot_settle(pool, s,
-			    clock_mono() + pool->busy_timeout, &took_place);
-		else
-			txn_slot_disconnect(pool, s);
+	for (int i = 0; (s = take_pending(pool, i)) != NULL;
+	     i = s->number + 1) {
+		(void)txn_slot_settle(
+		    pool, s, clock_mono() + pool->busy_timeout, &took_place);
 		txn_slot_give(pool, s);
 	}
 }

@@ -79,7 +79,7 @@ queue_remove(struct txn_queue *q, struct txn_op *op)
 
 /* Waits until the operation has ended, or must lead a group. */
 static void
-wait_for_turn(struct txn_pool *pool, struct txn_queue *q, struct txn_op *op)
+wait_for_group(struct txn_pool *pool, struct txn_queue *q, struct txn_op *op)
 {
 	bool leads;
 
@@ -261,7 +261,7 @@ txn_share(struct txn_pool *pool, enum txn_kind kind, struct txn_op *op,
 		queue_add(q, op);
 	lock_give(&pool->lock);
 	if (!leads)
-		wait_for_turn(pool, q, op);
+		wait_for_group(pool, q, op);
 	if (!op->ended)
 		lead(pool, q, kind, op);
 	sem_destroy(&op->wake);

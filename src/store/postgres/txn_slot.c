@@ -64,7 +64,6 @@ void
 txn_slot_give(struct txn_pool *pool, struct txn_slot *s)
 {
 	lock_take(&pool->lock);
-	s->used = clock_mono();
 	s->taken = false;
 	(void)pthread_cond_signal(&pool->given);
 	lock_give(&pool->lock);
