@@ -15,14 +15,14 @@ from once import Background
 
 import world
 
-# (point, passage).  After the start the first COMMIT is a sweep's, the second
-# one the reservation, and the third one the outcome.  COMMIT_FOUND is passed if
-# the proxy has cut that COMMIT: 1 is the reservation, 2 the outcome.
+# (point, passage).  After the start the first COMMIT is the reservation, and the
+# second one the outcome.  COMMIT_FOUND is passed if the proxy has cut that
+# COMMIT: 1 is the reservation, 2 the outcome.
 POINTS = (
-    ('OP_ASKED', 1), ('COMMIT_READY', '+2'), ('COMMIT_SENT', '+2'),
-    ('COMMIT_DONE', '+2'), ('RESERVED', 1), ('HANDLER_STARTED', 1),
-    ('HANDLER_OUTPUT', 1), ('JUDGED', 1), ('COMMIT_READY', '+3'),
-    ('COMMIT_SENT', '+3'), ('COMMIT_DONE', '+3'), ('SETTLED', 1),
+    ('OP_ASKED', 1), ('COMMIT_READY', '+1'), ('COMMIT_SENT', '+1'),
+    ('COMMIT_DONE', '+1'), ('RESERVED', 1), ('HANDLER_STARTED', 1),
+    ('HANDLER_OUTPUT', 1), ('JUDGED', 1), ('COMMIT_READY', '+2'),
+    ('COMMIT_SENT', '+2'), ('COMMIT_DONE', '+2'), ('SETTLED', 1),
     ('OWNER_MOVED', 3), ('COMMIT_FOUND', 1), ('COMMIT_FOUND', 2),
 )
 

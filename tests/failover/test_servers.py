@@ -173,7 +173,7 @@ def test_a_frozen_client_that_holds_a_lock_holds_nobody_up_for_long(t):
     """It stands still with its reservation open.  Its server process ends, so
     that others get at the key."""
     w = world.World(t)
-    first = w.host('a', fault='COMMIT_READY:+2:stop')
+    first = w.host('a', fault='COMMIT_READY:+1:stop')
     waits = Background(lambda: w.post(first, 'k'))
     world.is_stopped(first)
     open_ones = w.primary.sql(
