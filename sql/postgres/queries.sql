@@ -296,6 +296,16 @@ kept AS (UPDATE once_kept s
     WHERE $kept_here AND d.bytes <> 0)
 SELECT count(*) FROM taken;
 
+-- A key with a request, for a transaction that is rolled back.
+-- name: trial
+WITH made AS (INSERT INTO once_key(id, fingerprint_spec, retention, created_at,
+	updated_at, downstream, attempt, state, digest, fingerprint, key, path,
+	scope)
+    VALUES (nextval('once_key_id'), 0, 0, 0, 0, gen_random_uuid(), 0, 'expired',
+	substr(sha256(random()::text::bytea), 1, 16), '', '', '', '') RETURNING id)
+INSERT INTO once_request(key_id, environment, body, body_length, pieces)
+SELECT id, '', '', 0, 0 FROM made;
+
 -- Changes of a key ------------------------------------------------------------
 
 -- A verb reads the row, a function of step.h changes the record, and one of the

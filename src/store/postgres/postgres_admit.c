@@ -3,13 +3,11 @@
  */
 #include "config.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "fault.h"
 #include "rows.h"
 #include "store_admit.h"
-#include "uuid.h"
 #include "postgres_impl.h"
 
 /* How often a transaction is run, because another one was faster. */
@@ -273,53 +271,5 @@ postgres_admit_do(struct store *s, struct store_admit *p)
 			admit_release(&x, &lease);
 		rc = RC_IO;
 	}
-	return rc == RC_EXISTS ? RC_OK : rc;
-}
-
-/* --- a trial -------------------------------------------------------------- */
-
-struct trial {
-	struct postgres_admit x;
-	char *why;
-	size_t size;
-};
-
-/* RC_EXISTS: it would succeed. */
-static enum rc
-trial_run(struct pg *pg, void *arg)
-{
-	struct trial *t = arg;
-	enum rc rc = admit_run(pg, &t->x);
-
-	if (pg_failure(pg) != PG_NONE)
-		snprintf(t->why, t->size, "%s", pg_message(pg));
-	return rc == RC_OK ? RC_EXISTS : rc;
-}
-
-enum rc
-postgres_admit_try(struct store *s, char *why, size_t size)
-{
-	char key[RECORD_UUID_LEN + 1];
-	const struct store_reservation what = {
-		.identity = { "", "/", key },
-		.fingerprint_spec = "none",
-		.reconcile_delay = 1,
-		.environment = "",
-		.environment_len = 1,
-		.body = "",
-		.resource = true,
-	};
-	struct trial t = { .why = why, .size = size };
-	struct store_admit p;
-	enum rc rc;
-
-	*why = '\0';
-	uuid_random(key);
-	store_admit_init(&p, &what, false);
-	admit_begin(&t.x, s, &p);
-	rc = postgres_run(s, TXN_WRITE, trial_run, &t);
-	if (*why == '\0')
-		snprintf(why, size, "%s", rc_text(rc));
-	record_free(&p.found);
 	return rc == RC_EXISTS ? RC_OK : rc;
 }

@@ -11,6 +11,8 @@
 #include "postgres_impl.h"
 #include "words.h"
 
+#define REASON_SIZE 256
+
 static bool
 has_all(struct store *s, char *why, size_t size)
 {
@@ -46,14 +48,26 @@ tell_unrecorded(struct store *s, char *why, size_t size)
 		    held);
 }
 
+/* RC_EXISTS: it succeeds, and is rolled back.  Else the text tells why not. */
+static enum rc
+run_trial(struct pg *pg, void *reason)
+{
+	enum rc rc;
+
+	pg_send(pg, PG_QUERY_TRIAL, "");
+	rc = pg_update(pg, NULL);
+	snprintf(reason, REASON_SIZE, "%s", pg_message(pg));
+	return rc == RC_OK ? RC_EXISTS : rc;
+}
+
 /*
- * A reservation that failed is tried again, without a key of its own: a web
- * server that asks for health may send no request until it is good.
+ * After a reservation that failed a row is inserted as a trial: a web server
+ * that asks for health may send no request until it is good.
  */
 static bool
 can_reserve(struct store *s, char *why, size_t size)
 {
-	char reason[256];
+	char reason[REASON_SIZE] = "";
 	enum rc rc;
 
 	lock_take(&s->lock);
@@ -61,11 +75,12 @@ can_reserve(struct store *s, char *why, size_t size)
 	lock_give(&s->lock);
 	if (rc == RC_OK || !s->daemon)
 		return true;
-	rc = postgres_admit_try(s, reason, sizeof(reason));
-	postgres_admit_result(s, rc);
-	if (rc != RC_OK)
-		snprintf(why, size, "no key can be reserved: %s", reason);
-	return rc == RC_OK;
+	rc = postgres_run(s, TXN_WRITE, run_trial, reason);
+	postgres_admit_result(s, rc == RC_EXISTS ? RC_OK : rc);
+	if (rc != RC_EXISTS)
+		snprintf(why, size, "no key can be reserved: %s",
+		    *reason != '\0' ? reason : rc_text(rc));
+	return rc == RC_EXISTS;
 }
 
 /* A write is tried only if the last one failed.  It writes nothing but the

@@ -334,10 +334,6 @@ enum rc postgres_may_begin(struct store *s, const char *path);
 /* The same in a transaction, whose connection may be a new one: RC_UNSAFE. */
 enum rc postgres_may_begin_now(const struct store *s);
 
-/* Reserves a key and rolls that back.  RC_OK: it would succeed; else why (of
- * size bytes) tells the reason. */
-enum rc postgres_admit_try(struct store *s, char *why, size_t size);
-
 struct postgres_tx {
 	struct tx tx;
 	struct pg *pg;
