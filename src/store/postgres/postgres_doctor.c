@@ -37,14 +37,10 @@ check_clock(const struct txn_server *server, struct findings *f)
 static void
 check_time(const struct store *s, struct findings *f)
 {
-	char why[256] = "";
+	char why[256] = "the store's follows the server's clock";
 
 	postgres_clock_tell(s, why, sizeof(why));
-	if (why[0] != '\0')
-		store_doctor_add(f, "time", false, "%s", why);
-	else
-		store_doctor_add(
-		    f, "time", true, "the store's follows the server's clock");
+	store_doctor_add(f, "time", s->held_at == 0, "%s", why);
 }
 
 static void
