@@ -302,7 +302,8 @@ WITH made AS (INSERT INTO once_key(id, fingerprint_spec, retention, created_at,
 	updated_at, downstream, attempt, state, digest, fingerprint, key, path,
 	scope)
     VALUES (nextval('once_key_id'), 0, 0, 0, 0, gen_random_uuid(), 0, 'expired',
-	substr(sha256(random()::text::bytea), 1, 16), '', '', '', '') RETURNING id)
+	substr(sha256(random()::text::bytea), 1, 16), '', '', '', '')
+    RETURNING id)
 INSERT INTO once_request(key_id, environment, body, body_length, pieces)
 SELECT id, '', '', 0, 0 FROM made;
 
@@ -448,8 +449,8 @@ WHERE NOT EXISTS (SELECT 1 FROM once_owner o WHERE o.id <> $1::bigint);
 
 -- Finishing -------------------------------------------------------------------
 
--- Erases the request of a key; only if the key is in the state $2 now, unless that
--- is NULL.
+-- Erases the request of a key; only if the key is in the state $2 now, unless
+-- that is NULL.
 -- name: request_erase
 WITH request AS (DELETE FROM once_request o
     WHERE o.key_id = (SELECT id FROM once_key WHERE id = $1

@@ -87,10 +87,10 @@ SELECT secret FROM once_meta WHERE id = 1;
 -- list: synchronous_commit
 (SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit')
 
--- The server: its timeline, which grows when a standby is promoted, of a standby
--- NULL; its cluster, which all standbys have in common, and a restored dump has
--- not; its version; which of the settings that a commit relies on is off (see
--- txn_slot.c); whether a COMMIT waits for a standby; and its clock.
+-- The server: its timeline, which grows when a standby is promoted, of a
+-- standby NULL; its cluster, which all standbys have in common, and a restored
+-- dump has not; its version; which of the settings that a commit relies on is
+-- off (see txn_slot.c); whether a COMMIT waits for a standby; and its clock.
 -- name: session_server
 SELECT CASE WHEN NOT pg_is_in_recovery() THEN
     ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)

@@ -15,8 +15,8 @@ from once import Background
 
 import world
 
-# (point, passage).  After the start the first COMMIT is the reservation, and the
-# second one the outcome.  COMMIT_FOUND is passed if the proxy has cut that
+# (point, passage).  After the start the first COMMIT is the reservation, and
+# the second one the outcome.  COMMIT_FOUND is passed if the proxy has cut that
 # COMMIT: 1 is the reservation, 2 the outcome.
 POINTS = (
     ('OP_ASKED', 1), ('COMMIT_READY', '+1'), ('COMMIT_SENT', '+1'),

@@ -325,13 +325,13 @@ send_effect(struct postgres_copy *c, const struct postgres_item *it)
 /* --- comparing ------------------------------------------------------------ */
 
 static void
-add_buf(struct digest *d, const struct buf *b)
+hash_buf(struct digest *d, const struct buf *b)
 {
 	digest_part(d, b->data, b->len);
 }
 
 static enum rc
-add_spool(struct digest *d, struct spool *spool)
+hash_spool(struct digest *d, struct spool *spool)
 {
 	enum rc rc = RC_OK;
 	size_t n;
@@ -344,7 +344,7 @@ add_spool(struct digest *d, struct spool *spool)
 
 /* "change" is the target's own. */
 static void
-add_members(
+hash_members(
     struct digest *d, const struct row_member *m, size_t n, const void *row)
 {
 	const char *at, *text;
@@ -362,7 +362,7 @@ add_members(
 			digest_text(d, at);
 			break;
 		case 'a':
-			add_buf(d, (const struct buf *)(const void *)at);
+			hash_buf(d, (const struct buf *)(const void *)at);
 			break;
 		default:
 			if (strcmp(m->name, "change") != 0)
@@ -372,17 +372,17 @@ add_members(
 }
 
 static enum rc
-add_key(struct digest *d, const struct postgres_item *it)
+hash_key(struct digest *d, const struct postgres_item *it)
 {
 	const struct response *r = item_answer(it);
 	const struct store_output *o = &it->output;
 
-	add_members(d, rows_record, rows_nrecord, &it->l.key);
+	hash_members(d, rows_record, rows_nrecord, &it->l.key);
 	digest_count(d, r->kind);
 	digest_count(d, (uint64_t)r->status);
 	digest_count(d, r->as_given);
 	digest_text(d, r->reason);
-	add_buf(d, &r->fields);
+	hash_buf(d, &r->fields);
 	digest_part(d, r->body, r->body_len);
 	digest_count(d, it->l.output);
 	digest_count(d, (uint64_t)o->attempt);
@@ -390,23 +390,23 @@ add_key(struct digest *d, const struct postgres_item *it)
 	digest_count(d, (uint64_t)o->signal);
 	digest_count(d, (uint64_t)o->length);
 	digest_count(d, o->refused);
-	add_buf(d, &o->bytes);
-	add_buf(d, &o->errors);
+	hash_buf(d, &o->bytes);
+	hash_buf(d, &o->errors);
 	digest_count(d, it->l.request);
-	add_buf(d, &it->environment);
-	return add_spool(d, it->request);
+	hash_buf(d, &it->environment);
+	return hash_spool(d, it->request);
 }
 
 static enum rc
-add_effect(struct digest *d, const struct postgres_item *it)
+hash_effect(struct digest *d, const struct postgres_item *it)
 {
-	add_members(d, rows_effect, rows_neffect, &it->effect);
-	return add_spool(d, it->payload);
+	hash_members(d, rows_effect, rows_neffect, &it->effect);
+	return hash_spool(d, it->payload);
 }
 
 /* --- both kinds of rows --------------------------------------------------- */
 
 const struct postgres_item_kind postgres_item_key = { "key", store_list_all,
-	read_key, convert_key, send_key, add_key };
+	read_key, convert_key, send_key, hash_key };
 const struct postgres_item_kind postgres_item_effect = { "effect", open_effects,
-	read_effect, convert_effect, send_effect, add_effect };
+	read_effect, convert_effect, send_effect, hash_effect };

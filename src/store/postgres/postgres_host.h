@@ -72,8 +72,9 @@ enum rc postgres_host_check(char *err, size_t errsize);
 
 /*
  * Finds the folder: what systemd names in STATE_DIRECTORY, else
- * /var/lib/oncewrap.  It must belong to this user, and be private.  make: makes it if it is missing;
- * else RC_NOTFOUND.  RC_OK; or err (of errsize bytes) gets a sentence.
+ * /var/lib/oncewrap.  It must belong to this user, and be private.  make: makes
+ * it if it is missing; else RC_NOTFOUND.  RC_OK; or err (of errsize bytes) gets
+ * a sentence.
  */
 enum rc postgres_host_open(
     struct postgres_host *host, bool make, char *err, size_t errsize);

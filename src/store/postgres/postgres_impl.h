@@ -119,9 +119,9 @@ struct store {
 };
 
 /*
- * Runs a transaction, see txn_run(), and counts its failure, unless it is of the
- * kind TXN_TWICE.  How a write ended is noted for health.  While a copy into
- * this store is compared, it is a part of the transaction of the copy.
+ * Runs a transaction, see txn_run(), and counts its failure, unless its kind is
+ * TXN_TWICE.  How a write ended is noted for health.  While a copy into this
+ * store is compared, it is a part of the transaction of the copy.
  */
 enum rc
 postgres_run(struct store *s, enum txn_kind kind, txn_body *body, void *arg);

@@ -231,7 +231,7 @@ check_timeline(struct txn_pool *pool, int64_t timeline)
 /* Another cluster has a store that was restored from a dump, perhaps while the
  * first one runs. */
 static enum rc
-check_server(struct txn_pool *pool, struct txn_slot *s, int64_t *timeline,
+compare_server(struct txn_pool *pool, struct txn_slot *s, int64_t *timeline,
     const char **off)
 {
 	struct txn_server server;
@@ -280,7 +280,7 @@ connect_slot(
 	if (rc == RC_OK)
 		rc = txn_session_begin(pool, s->pg);
 	if (rc == RC_OK)
-		rc = check_server(pool, s, &timeline, &off);
+		rc = compare_server(pool, s, &timeline, &off);
 	if (rc == RC_OK && pool->owner != 0)
 		rc = compare_slots(pool, s);
 	pg_set_quiet(s->pg, false);
