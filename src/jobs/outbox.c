@@ -114,7 +114,7 @@ outbox_topics(
 
 	ndrop = old != NULL ? names_of(old, new, drop) : 0;
 	return old == NULL || nadd + ndrop > 0
-	    ? store_topics(store, add, nadd, drop, ndrop)
+	    ? store_topics(store, add, nadd, old != NULL ? drop : NULL, ndrop)
 	    : RC_OK;
 }
 

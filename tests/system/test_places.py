@@ -2,7 +2,6 @@
 two of them together; presets; what of the request then counts."""
 import os
 import re
-import sqlite3
 
 import base
 from answer import UUID, eq, first, problem, replay
@@ -297,47 +296,6 @@ def test_released_by_default_are_401_407_and_408(t):
         answer = once.post('k' + status, headers={'X': status})
         replay(once.post('k' + status, headers={'X': status}), answer)
     eq(len(t.ledger()), 6 * 2 + 4)
-
-
-def replace_text(once, old, new):
-    """Replaces a value wherever it stands in a database."""
-    if base.POSTGRES:
-        # Number 0 is the empty one.
-        eq(once.sql('SELECT text FROM once_fingerprint_spec WHERE id > 0'),
-           [(old.encode(),)])
-        once.sql('UPDATE once_fingerprint_spec SET text = ? WHERE id > 0',
-                 new.encode())
-        return
-    db = sqlite3.connect(once.database)
-    n = 0
-    for table, in db.execute("SELECT name FROM sqlite_schema WHERE "
-                             "type = 'table' AND name LIKE 'once%'").fetchall():
-        for column in db.execute(
-                'PRAGMA table_info(%s)' % table).fetchall():
-            n += db.execute('UPDATE %s SET %s = ? WHERE %s = ?' % (
-                table, column[1], column[1]), (new, old)).rowcount
-    db.commit()
-    db.close()
-    eq(n, 1)
-
-
-def test_keys_made_before_multipart_counted_are_compared_as_before(t):
-    once = t.once(handler=t.sh(SAY), defaults={'fingerprint': 'exact'})
-    kind, body = multipart([('a', b'1')], 'one')
-    other_kind, other = multipart([('a', b'1')], 'two')
-    answer = once.post('old', body, type=kind)
-    first(answer, 201)
-    once.stop()
-    # As "fingerprint = json" stored it: the same hash under another name.
-    replace_text(once, '1 exact\n', '1 json\n')
-    once.defaults['fingerprint'] = 'value'
-    once.write_conf()
-    once.start()
-    replay(once.post('old', body, type=kind), answer)
-    problem(once.post('old', other, type=other_kind), 'key-reused')
-    answer = once.post('new', body, type=kind)
-    first(answer, 201)
-    replay(once.post('new', other, type=other_kind), answer)
 
 
 def bad_bodies():
