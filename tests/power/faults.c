@@ -194,6 +194,11 @@ look_inside(struct trial *t, struct disk *d, const unsigned char *keep,
 	vfs_spare_memory(true);
 	life_autopsy(&l);
 	vfs_spare_memory(false);
+	/* A first start whose syncs fail may leave a file that a later one
+	 * refuses: SQLite drops the journal of an empty file.  It has no key. */
+	if (t->row->call == VFS_SYNC && l.nkeys == 0 &&
+	    strstr(l.wrong, "file is not a database") != NULL)
+		return;
 	if (l.wrong[0] != '\0')
 		bad(t, step, when, l.wrong);
 }
@@ -321,6 +326,7 @@ live(struct trial *t)
 	struct life *l = &t->life;
 	const struct life_step *s;
 	char dir[256], step[64];
+	bool seen;
 	enum rc rc;
 	size_t i;
 
@@ -339,11 +345,18 @@ live(struct trial *t)
 	for (i = 0; i < *lives[t->which].n && t->ok; i++) {
 		s = &lives[t->which].steps[i];
 		(void)life_step_text(s, step, sizeof(step));
+		seen = t->seen;
 		rc = life_step(l, s);
 		if (!t->seen && t->nth > 0 && vfs_struck())
 			rc = struck(t, s, rc, step);
 		if (l->wrong[0] == '\0' && !go_on(t, s, rc, step))
 			break;
+		/* What is promised after a sync of ours that failed; of one of a
+		 * handler's, the kernel tells each open file, and this VFS does
+		 * not. */
+		if (t->seen && !seen && t->row->call == VFS_SYNC &&
+		    s->verb != LIFE_SAY)
+			kill_it(t, step);
 		if (l->wrong[0] != '\0')
 			bad(t, step, "alive", l->wrong);
 		if (t->nth == 0)
@@ -432,7 +445,11 @@ try_life(const struct row *row, size_t which)
 
 	want = row->lasting && row->call != VFS_MEMORY ? LASTING : ONCE;
 	want /= SLOWER * LIVES * (more ? 1 : FEWER);
-	n = everything || all < want ? all : want;
+	/* A sync that fails has the most to lose. */
+	n = everything || all < want ||
+		(row->call == VFS_SYNC && lives[which].n == &life_nsaid_short)
+	    ? all
+	    : want;
 	if (drawn != NULL)
 		n = (n + FEW - 1) / FEW;
 	for (i = 0; i < n && wrong < SHOWN; i++) {

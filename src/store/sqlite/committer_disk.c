@@ -28,13 +28,25 @@ look_at_log(const struct committer *c)
 }
 
 enum rc
+committer_move_log(struct committer *c, bool truncate)
+{
+	enum rc rc = db_checkpoint(c->db, truncate);
+
+	if (truncate && rc == RC_OK)
+		c->distrusted = false;
+	else if (rc == RC_IO)
+		c->distrusted = true;
+	return rc;
+}
+
+enum rc
 committer_watch_log(struct committer *c)
 {
 	enum rc closed = look_at_log(c);
 
 	if (closed != RC_OK && clock_mono() >= c->cut_at) {
 		c->cut_at = clock_mono() + CUT_PAUSE;
-		(void)db_checkpoint(c->db, true);
+		(void)committer_move_log(c, true);
 		closed = look_at_log(c);
 	}
 	return closed;
@@ -60,7 +72,7 @@ committer_checkpoint(struct committer *c)
 	if (store_guard_file(c->guard, c->db) != RC_OK)
 		return;
 	FAULT(CHECKPOINT_BEFORE);
-	(void)db_checkpoint(c->db, false);
+	(void)committer_move_log(c, false);
 	FAULT(CHECKPOINT_AFTER);
 	c->checkpoint_at = db_wal_bytes(c->db) + CHECKPOINT_AGAIN;
 }

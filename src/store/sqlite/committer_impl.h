@@ -42,7 +42,8 @@ struct committer {
 
 	/* used by the thread only */
 	bool tainted;
-	bool again; /* the open transaction has a write with WRITE_AGAIN */
+	bool distrusted; /* the log: see invariant 4 */
+	bool again;      /* the open transaction has a write with WRITE_AGAIN */
 	uint64_t checkpoint_at;
 	bool sealed;       /* by a commit since the last checkpoint */
 	int64_t cut_at;    /* mono: when to try again */
@@ -89,6 +90,10 @@ void committer_take_group(struct committer *c, struct committer_list *group);
  * committer_health.
  */
 enum rc committer_watch_log(struct committer *c);
+
+/* Moves the log into the database; truncate: and begins it anew, unless a
+ * connection is reading it (RC_BUSY).  Keeps `distrusted`. */
+enum rc committer_move_log(struct committer *c, bool truncate);
 
 /* Whether the log is so long that the next commit sets a seal. */
 bool committer_is_log_long(struct committer *c);

@@ -12,8 +12,12 @@
  *      nothing was written: first a good commit must write over the frames.
  *      If none succeeds within busy_timeout, the lease that may come back is
  *      one of a dead process, which makes its key unknown: never free.
- *   4. An outcome fails only by RC_LOST, or because the process ends.
- *   5. While another process holds the write lock, the thread goes on trying
+ *   4. After a sync that failed, what other processes had written to the log
+ *      unsynced may be lost, though later syncs succeed; and with a frame that
+ *      is lost go all behind it.  So before the next transaction the log is
+ *      moved into the database, and begins anew.
+ *   5. An outcome fails only by RC_LOST, or because the process ends.
+ *   6. While another process holds the write lock, the thread goes on trying
  *      for it even if nothing is queued: the results of callers depend on
  *      locked_at.
  */
@@ -165,9 +169,10 @@ thread_end(struct committer *c, enum rc rc)
 			rc = store_guard_mapped(c->guard);
 		if (rc == RC_OK)
 			store_guard_commit(c->guard, c->db);
-		if (rc != RC_OK)
+		if (rc != RC_OK) {
 			c->tainted = true;
-		else if (db_commits(c->db) != before) {
+			c->distrusted |= rc == RC_IO;
+		} else if (db_commits(c->db) != before) {
 			c->tainted = false;
 			c->sealed |= move;
 			committer_took(c, clock_mono_us() - begun);
@@ -202,6 +207,17 @@ sync_foreign_commits(struct committer *c, const struct write *w)
 	return rc;
 }
 
+/* Invariant 4. */
+static enum rc
+begin_log(struct committer *c)
+{
+	enum rc rc = c->distrusted ? committer_move_log(c, true) : RC_OK;
+
+	if (rc == RC_BUSY) /* a reader needs the log as it is */
+		usleep(PAUSE_FIRST * 1000);
+	return rc;
+}
+
 /*
  * Begins a transaction, if the database is still the one that was opened.
  * Writes to a file without a name are lost when this process ends; and if other
@@ -213,7 +229,7 @@ thread_begin(struct committer *c)
 	enum rc rc;
 
 	if ((rc = store_guard_check(c->guard)) != RC_OK ||
-	    (rc = db_begin(c->db)) != RC_OK)
+	    (rc = begin_log(c)) != RC_OK || (rc = db_begin(c->db)) != RC_OK)
 		return rc;
 	rc = store_guard_past(c->guard, c->db);
 	if (rc != RC_OK)
@@ -442,7 +458,7 @@ committer_thread(void *arg)
 		else if ((rc = run_group(c, &group)) != RC_OK) {
 			run_singly(c, &group, rc);
 			if (rc == RC_FULL) /* truncates the log that it grew */
-				(void)db_checkpoint(c->db, true);
+				(void)committer_move_log(c, true);
 		}
 		share_unlocked(c->share);
 		committer_checkpoint(c);
