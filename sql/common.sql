@@ -152,12 +152,6 @@ DELETE FROM once_effect WHERE $effect_was;
 -- name: find_told
 SELECT id FROM once_key WHERE id = ?1 AND downstream = ?2;
 
--- For downstream keys that were made elsewhere.  find_open uses an index,
--- because the callback of a provider asks for a key with an open outcome.
--- name: find_open
-SELECT id FROM once_key
-WHERE downstream = ?1 AND state IN ('unknown', 'dead_letter');
-
 -- Whether the record of the key names that attempt of that host.
 -- name: attempt_of_key
 SELECT 1::bigint FROM once_key

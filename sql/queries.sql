@@ -16,12 +16,6 @@ SELECT rootpage FROM sqlite_schema WHERE name = 'once_meta';
 -- name: no_fingerprint
 INSERT INTO once_fingerprint_spec(id, text) VALUES (0, '');
 
--- name: meta_unsynced
-SELECT unsynced FROM once_meta WHERE id = 1;
-
--- name: meta_unsynced_set
-UPDATE once_meta SET unsynced = ?1 WHERE id = 1 AND unsynced <> ?1;
-
 -- name: meta_base
 SELECT secret, seal FROM once_meta WHERE id = 1;
 
@@ -573,8 +567,7 @@ FROM once_key WHERE id > ?1 ORDER BY id LIMIT ?2;
 -- list: parts
 (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
     ('once_key_expiry'), ('once_key_open'), ('once_key_reconcile'),
-    ('once_key_downstream'), ('once_piece'), ('once_fingerprint_spec'),
-    ('once_meta'), ('once_clock'), ('once_request'), ('once_key_resource'),
+    ('once_piece'), ('once_fingerprint_spec'), ('once_meta'), ('once_clock'), ('once_request'), ('once_key_resource'),
     ('once_key_queue'), ('once_key_caller'), ('once_topic'), ('once_effect'),
     ('once_refused'), ('once_stage'), ('once_stage_owner'), ('once_answer'),
     ('once_repeat'), ('once_repeat_old'), ('once_effect_of_key'),

@@ -153,11 +153,6 @@ CREATE INDEX once_key_caller ON once_key(caller, reconcile_after, state)
 CREATE INDEX once_key_reconcile ON once_key(reconcile_after)
     WHERE state = 'unknown' AND reconcile_after IS NOT NULL;
 
--- The keys that an operator or a reconciler must still settle.  They are few.
--- name: schema_key_downstream
-CREATE INDEX once_key_downstream ON once_key(downstream)
-    WHERE state IN ('unknown', 'dead_letter');
-
 -- name: schema_key_resource
 CREATE UNIQUE INDEX once_key_resource ON once_key(resource)
     WHERE resource IS NOT NULL;
@@ -260,9 +255,6 @@ CREATE TABLE once_fingerprint_spec(
 --   kept_bytes      the bytes of all requests.  A sum of these would be a scan
 --                   for each stored request, and several processes share the
 --                   database, so the count is a column
---   unsynced        1: a process with durability = normal may have committed
---                   what is not synced.  A process with `full` makes a synced
---                   commit before it answers from a record
 -- name: schema_meta
 CREATE TABLE once_meta(
 	id INTEGER PRIMARY KEY CHECK(id = 1),
@@ -270,8 +262,7 @@ CREATE TABLE once_meta(
 	seal BLOB NOT NULL,
 	last_id INTEGER NOT NULL DEFAULT 0,
 	recent INTEGER NOT NULL DEFAULT 0,
-	kept_bytes INTEGER NOT NULL DEFAULT 0,
-	unsynced INTEGER NOT NULL DEFAULT 0
+	kept_bytes INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- Row numbers are never used twice, and the highest one never goes down, even

@@ -285,11 +285,6 @@ CREATE INDEX once_key_caller ON once_key(caller, reconcile_after)
 CREATE INDEX once_key_reconcile ON once_key(reconcile_after)
     WHERE reconcile_after IS NOT NULL;
 
--- The keys that an operator or a reconciler must still settle.  They are few.
--- name: schema_key_downstream
-CREATE INDEX once_key_downstream ON once_key(downstream)
-    WHERE state IN ('unknown', 'dead_letter');
-
 -- name: schema_key_resource
 CREATE UNIQUE INDEX once_key_resource ON once_key(resource)
     WHERE resource IS NOT NULL;

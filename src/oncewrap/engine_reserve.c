@@ -295,8 +295,7 @@ engine_decide(struct job *job)
 	if (decision != DECIDE_BUSY && decision != DECIDE_REPLAY &&
 	    decision != DECIDE_NOT_KEPT)
 		return PLACE_RESPOND;
-	return (job->inline_answer.durable ||
-		   store_is_durable(store, &job->record)) &&
+	return store_is_durable(store, &job->record) &&
 		(decision != DECIDE_REPLAY || job->inline_answer.is)
 	    ? PLACE_FETCH
 	    : PLACE_FETCH_STORE;
@@ -313,7 +312,7 @@ engine_fetch(struct job *job)
 	if (job->decision == DECIDE_REPLAY)
 		rc = respond_fetch(store, &job->reservation.identity,
 		    &job->record, &job->inline_answer, &job->answer);
-	else if (!job->inline_answer.durable)
+	else
 		rc = store_make_durable(store, &job->record);
 	if (rc == RC_NOTFOUND)
 		return PLACE_LOOK;

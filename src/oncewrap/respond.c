@@ -257,8 +257,7 @@ respond_fetch(struct store *store, const struct store_identity *identity,
 	enum rc rc;
 
 	FAULT(REPLAY_FOUND);
-	if ((found == NULL || !found->durable) &&
-	    (rc = store_make_durable(store, record)) != RC_OK)
+	if ((rc = store_make_durable(store, record)) != RC_OK)
 		return rc;
 	if (found != NULL && found->is) {
 		answer->response = found->response;

@@ -85,9 +85,6 @@ enum rc store_find(
  * response is elsewhere, and store_answer() reads it. */
 struct store_inline_answer {
 	bool is;
-	/* store_make_durable() has nothing to do for the record; false: that
-	 * is not known */
-	bool durable;
 	struct response response; /* response.body points into .body */
 	struct buf body;
 };

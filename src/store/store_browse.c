@@ -252,20 +252,14 @@ walk_by_number(struct tx *tx, struct store_browsing *b, struct walk *w)
 	return rc == RC_OK ? walk_all(tx, w, b->found) : rc;
 }
 
-/* The key with that downstream key, if that is told by the downstream key
- * itself, or its outcome is open.  RC_NOTFOUND. */
+/* The key that the downstream key itself tells; RC_NOTFOUND. */
 static enum rc
 find_told(const struct store_browsing *b, struct tx *tx, int64_t *id)
 {
-	enum rc rc;
-
 	tx_send(tx, TX_FIND_TOLD, "iu",
 	    sealed_downstream_id(store_secret(b->store), b->downstream),
 	    b->downstream);
-	tx_send(tx, TX_FIND_OPEN, "u", b->downstream);
-	if ((rc = tx_one(tx, "i", id)) == RC_OK)
-		return tx_result(tx);
-	return rc == RC_NOTFOUND ? tx_one(tx, "i", id) : rc;
+	return tx_one(tx, "i", id);
 }
 
 static bool

@@ -265,7 +265,7 @@ store_backup(struct store *s, const struct store_backup *what,
 void
 store_inline_answer_init(struct store_inline_answer *small)
 {
-	small->is = small->durable = false;
+	small->is = false;
 	response_init(&small->response);
 	buf_init(&small->body, STORE_INLINE);
 }

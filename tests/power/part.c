@@ -31,7 +31,7 @@ life_part_select(sqlite3 *db, const char *table, sqlite3_stmt **s)
 	else if (strcmp(table, "once_meta") == 0)
 		/* The seal changes with each checkpoint, not with a verb. */
 		snprintf(sql, sizeof(sql),
-		    "SELECT id, secret, last_id, recent, kept_bytes, unsynced "
+		    "SELECT id, secret, last_id, recent, kept_bytes "
 		    "FROM once_meta");
 	else
 		snprintf(sql, sizeof(sql), "SELECT * FROM %s%s ORDER BY 1",

@@ -97,9 +97,7 @@ def test_passes_find_few_rows_among_many_keys(t):
             ('recover_rows', (7, 0, 10, 0)),
             ('expire_rows', (0, 'none', 0, 100, None)),
             ('expire_ahead', (0, 'none', 0, 100, None)), ('gauge_open', ()),
-            ('gauge_running', (0,)), ('find_open', (
-                '11111111-1111-4111-8111-111111111111',)),
-            ('status', ('0' * 32,)), ('record_read', (1 << 40,)),
+            ('gauge_running', (0,)), ('status', ('0' * 32,)), ('record_read', (1 << 40,)),
             ('finish', ended(1 << 40)),
             ('tally', (0, 'none', 0, 100))):
         for mode in ('custom', 'generic'):

@@ -388,22 +388,6 @@ CALL_TEST(nothing_is_made_durable_where_commits_are_not_synced)
 	assert_true(store_is_durable(store, &r));
 }
 
-/* As its lookup says. */
-static bool
-is_durable(const char *key)
-{
-	struct store_inline_answer small;
-	struct record r;
-	bool durable;
-
-	store_inline_answer_init(&small);
-	assert_ok(call_lookup(key, &r, &small));
-	durable = small.durable;
-	record_free(&r);
-	store_inline_answer_free(&small);
-	return durable;
-}
-
 static int
 setup_synced_calls(void **state)
 {
@@ -419,17 +403,9 @@ TEST_WITH(
 {
 	struct record r = { .state = RECORD_COMPLETED };
 
-	(void)reserved("k");
-	if (!is_at_once("k") && !is_at_once("k"))
-		skip(); /* such reads are not known here */
 	assert_true(store_is_durable(store, &r));
 	r.unconfirmed = true;
 	assert_false(store_is_durable(store, &r));
-	r.unconfirmed = false;
-	assert_true(is_durable("k"));
-	raw("UPDATE once_meta SET unsynced = 1");
-	assert_false(store_is_durable(store, &r));
-	assert_false(is_durable("k"));
 }
 
 /* Linux 5.9 and 5.10 have a bug: see preadv2(2).  In so many reads; 0: in

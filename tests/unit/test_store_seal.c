@@ -369,30 +369,4 @@ CASE(where_commits_are_not_synced_making_durable_syncs_nothing)
 	assert_int_equal(vfs_calls(VFS_SYNC), syncs);
 }
 
-/* Syncs of the log that an answer of that store costs before it is told. */
-static unsigned
-syncs_of_an_answer(struct store *s)
-{
-	const struct record record = { .state = RECORD_COMPLETED };
-	unsigned before = vfs_log_syncs();
-
-	assert_ok(store_make_durable(s, &record));
-	return vfs_log_syncs() - before;
-}
-
-/* Once a process that does not sync has the store, one that does answers from
- * nothing before it has synced; until it is alone at its start. */
-SYNCED(answers_of_a_process_that_does_not_sync_are_synced_first)
-{
-	struct store *other;
-
-	assert_int_equal(syncs_of_an_answer(store), 0);
-	other = open_store(); /* it does not sync */
-	assert_int_equal(syncs_of_an_answer(other), 0);
-	assert_true(syncs_of_an_answer(store) > 0);
-	store_close(other);
-	reopen_synced();
-	assert_int_equal(syncs_of_an_answer(store), 0);
-}
-
 GROUP(begin_group, NULL)

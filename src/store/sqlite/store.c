@@ -241,8 +241,7 @@ store_start(
 	co.shift = store->base.ahead;
 	co.busy_timeout = o->busy_timeout;
 	co.max_wal = o->max_wal;
-	rc = committer_start(&store->committer, &co);
-	return rc == RC_OK && o->create ? store_clock_mix(store) : rc;
+	return committer_start(&store->committer, &co);
 }
 
 enum rc

@@ -1,6 +1,6 @@
 /*
  * Whether the store can do its work, and findings for an operator; and writes
- * without a key: of the time, and of whether commits are synced.
+ * of the time, which have no key.
  */
 #include "config.h"
 
@@ -75,60 +75,6 @@ touch(struct store *store)
 	return committer_do(store->committer, &c.w);
 }
 
-/* --- processes with another durability ------------------------------------ */
-
-struct mix_write {
-	struct write w;
-	const struct liveness *liveness;
-	bool full;
-};
-
-/* A process that starts meanwhile has its lock already, or sets the mark
- * later. */
-static enum rc
-mix_run(struct write *w, struct db *db, int64_t now)
-{
-	const struct mix_write *m = (struct mix_write *)w;
-	struct db_stmt *s = db_stmt(db, QUERY_META_UNSYNCED_SET);
-
-	(void)now;
-	if (m->full && !liveness_is_alone(m->liveness))
-		return RC_OK;
-	db_bindf(s, "d", !m->full);
-	w->did |= WRITE_SYNC_FIRST;
-	return db_step_done(s);
-}
-
-static enum rc
-read_mix(struct store *store, bool *unsynced)
-{
-	struct store_reader *reader;
-	enum rc rc = store_reader_take(store, &reader);
-
-	if (rc != RC_OK)
-		return rc;
-	rc = store_read_unsynced(reader->db, unsynced);
-	store_reader_give(store, reader);
-	return rc;
-}
-
-enum rc
-store_clock_mix(struct store *store)
-{
-	struct mix_write m = { .w.run = mix_run, .full = store->full };
-	struct liveness *liveness;
-	bool unsynced;
-	enum rc rc;
-
-	rc = read_mix(store, &unsynced);
-	if (rc != RC_OK || unsynced == !store->full)
-		return rc;
-	if ((rc = sqlite_liveness(store, &liveness)) != RC_OK)
-		return rc;
-	m.liveness = liveness;
-	return committer_do(store->committer, &m.w);
-}
-
 enum rc
 sqlite_make_durable(struct store *store, const struct record *record)
 {
@@ -137,15 +83,10 @@ sqlite_make_durable(struct store *store, const struct record *record)
 		.w.flags = WRITE_REFUSABLE,
 		.sync_foreign = true,
 	};
-	bool unsynced = true;
-	enum rc rc = RC_OK;
 
-	if (!store->full)
-		return RC_OK;
-	if (!record->unconfirmed)
-		rc = read_mix(store, &unsynced);
-	return rc == RC_OK && unsynced ? committer_do(store->committer, &c.w)
-				       : rc;
+	return sqlite_is_durable(store, record)
+	    ? RC_OK
+	    : committer_do(store->committer, &c.w);
 }
 
 /* --- health --------------------------------------------------------------- */

@@ -75,9 +75,6 @@ enum rc store_reader_glance(struct store *store, struct store_reader **out);
 enum rc store_reader_after(
     struct store *store, struct store_reader *reader, enum rc rc);
 
-/* Whether others may have committed what is not synced. */
-enum rc store_read_unsynced(struct db *db, bool *unsynced);
-
 /* This process's lock; the first call takes it. */
 enum rc sqlite_liveness(struct store *store, struct liveness **out);
 
@@ -87,10 +84,6 @@ void store_warn_of_folder(const struct store *store);
 
 /* Writes down the time, unless that was done less than grain (ms) ago. */
 enum rc store_clock_note(struct store *store, int64_t grain);
-
-/* At the start of a daemon: marks the database as one whose commits need not
- * be synced; or takes the mark away, if no other process uses it. */
-enum rc store_clock_mix(struct store *store);
 
 /* Enters keys that are no longer recent in the indexes, in the open
  * transaction, if they are many; so does the new key after more - 1 others. */

@@ -229,38 +229,12 @@ find(struct db *db, const struct store_identity *identity, int64_t number,
 	return rc;
 }
 
-enum rc
-store_read_unsynced(struct db *db, bool *unsynced)
-{
-	enum rc rc = db_onef(db_stmt(db, QUERY_META_UNSYNCED), "?", unsynced);
-
-	return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-}
-
-/* As store_make_durable() sees it.  A process that commits without a sync sets
- * the mark before. */
-static bool
-is_durable(const struct store *store, struct db *db, const struct record *r)
-{
-	bool unsynced;
-
-	return !store->full ||
-	    (!r->unconfirmed && store_read_unsynced(db, &unsynced) == RC_OK &&
-		!unsynced);
-}
-
+/* A handler has committed what is not confirmed; all else has a commit of
+ * oncewrap's. */
 bool
 sqlite_is_durable(struct store *store, const struct record *record)
 {
-	struct store_reader *reader;
-	bool durable;
-
-	if (!store->full || record->unconfirmed ||
-	    store_reader_glance(store, &reader) != RC_OK)
-		return !store->full;
-	durable = is_durable(store, reader->db, record);
-	store_reader_give(store, reader);
-	return durable;
+	return !store->full || !record->unconfirmed;
 }
 
 /* With that reader, which is given back. */
@@ -277,9 +251,6 @@ look_up(struct store *store, struct store_reader *reader,
 	if (rc == RC_OK && small != NULL && r->kept &&
 	    db_members(s, rows_head, rows_nhead, &h) == RC_OK)
 		rows_head_small(&h, r, small);
-	/* in the same state of the database */
-	if (rc == RC_OK && small != NULL)
-		small->durable = is_durable(store, reader->db, r);
 	db_reset(s);
 	rc = store_reader_after(store, reader, rc);
 	if (rc != RC_OK && small != NULL)
