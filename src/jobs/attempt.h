@@ -41,12 +41,11 @@ struct attempt {
 	struct run *run;
 	struct outcome_facts facts;
 	enum rc captured; /* RC_OK, or why the output is not whole */
-	struct store_sharer sharer;
-	bool shares;    /* store_share_begin() was called */
-	int64_t until;  /* mono: the end of attempt_left() */
-	int pause;      /* before its next look (ms) */
-	bool left_told; /* it was logged */
-	bool hurries;   /* all handlers are being ended */
+	bool shares;      /* store_share_begin() was called */
+	int64_t until;    /* mono: the end of attempt_left() */
+	int pause;        /* before its next look (ms) */
+	bool left_told;   /* it was logged */
+	bool hurries;     /* all handlers are being ended */
 	/* from attempt_judge() */
 	struct cgihead head;
 	struct response response; /* its body is in output */

@@ -134,9 +134,7 @@ attempt_name(struct attempt *at)
 		return false;
 	}
 	if (at->rule->share_database) {
-		at->sharer.pid = run_pid(at->run);
-		at->sharer.log = at->rq->log;
-		store_share_begin(at->store, &at->sharer);
+		store_share_begin(at->store);
 		at->shares = true;
 	}
 	return true;
@@ -161,7 +159,7 @@ void
 attempt_unshare(struct attempt *at)
 {
 	if (at->shares)
-		store_share_end(at->store, &at->sharer);
+		store_share_end(at->store);
 	at->shares = false;
 }
 

@@ -382,19 +382,10 @@ const char *store_database(const struct store *s);
  * store logs a file if it cannot change the group or the mode. */
 void store_share_files(struct store *s);
 
-/*
- * A handler that may write the database while it runs.  The store leaves gaps
- * between its commits for the handler, and names it in the log if it keeps the
- * write lock.  The struct, and what it points to, belongs to the caller, which
- * must keep it until store_share_end().
- */
-struct store_sharer {
-	pid_t pid; /* the handler's process and process group */
-	const struct log_request *log;
-	struct store_sharer *next; /* the store's */
-};
-void store_share_begin(struct store *s, struct store_sharer *sharer);
-void store_share_end(struct store *s, struct store_sharer *sharer);
+/* A handler may write the database itself, until it ends: the store leaves gaps
+ * between its commits for it. */
+void store_share_begin(struct store *s);
+void store_share_end(struct store *s);
 
 /* --- finding out what happened ----------------------------------------- */
 

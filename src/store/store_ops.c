@@ -230,18 +230,16 @@ store_share_files(struct store *s)
 }
 
 void
-store_share_begin(struct store *s, struct store_sharer *sharer)
+store_share_begin(struct store *s)
 {
-	store_base(s)->shared = true;
-	if (store_base(s)->file != NULL)
-		sqlite_sharing(s, sharer, true);
+	atomic_store(&store_base(s)->shared, true);
+	atomic_fetch_add(&store_base(s)->sharing, 1);
 }
 
 void
-store_share_end(struct store *s, struct store_sharer *sharer)
+store_share_end(struct store *s)
 {
-	if (store_base(s)->file != NULL)
-		sqlite_sharing(s, sharer, false);
+	atomic_fetch_sub(&store_base(s)->sharing, 1);
 }
 
 /* --- a copy --------------------------------------------------------------- */

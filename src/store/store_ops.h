@@ -125,7 +125,8 @@ struct store_base {
 	/* Store time is clock_boot() + ahead (ms), unless it stands still at a
 	 * time; 0: it goes on. */
 	_Atomic int64_t ahead, stands;
-	atomic_bool shared; /* a handler was let to the database */
+	atomic_uint sharing; /* handlers that share the database now */
+	atomic_bool shared;  /* there was one */
 	struct store_tally tally;
 	/* jobs, and effects, in a row that were lost to other processes */
 	atomic_uint jobs_lost, effects_lost;
@@ -264,9 +265,6 @@ enum rc store_expire_batch(struct tx *tx, void *batch);
 /* store_open() */
 enum rc sqlite_open(struct store **out, const struct store_options *o,
     char *err, size_t errsize);
-
-/* store_share_begin() and store_share_end() */
-void sqlite_sharing(struct store *s, struct store_sharer *sharer, bool begins);
 
 /* store_backup() */
 enum rc sqlite_backup(struct store *s, const struct store_backup *what,

@@ -368,7 +368,6 @@ no_news(void)
 
 STORE_TEST(who_waits_for_work_hears_of_it)
 {
-	struct store_sharer sharer = { .pid = getpid() };
 	struct store_reservation r = job_for("k");
 	struct store_ticket ticket;
 	struct store_lease lease;
@@ -391,8 +390,8 @@ STORE_TEST(who_waits_for_work_hears_of_it)
 	assert_true(no_news()); /* there is nothing left to do */
 	/* unless a handler may have said something */
 	lease = reserve("said");
-	store_share_begin(store, &sharer);
-	store_share_end(store, &sharer);
+	store_share_begin(store);
+	store_share_end(store);
 	settle(&lease, RECORD_COMPLETED);
 	assert_true(news());
 	store_wake(store);

@@ -49,7 +49,7 @@ notify(struct committer *c, struct committer_list *group)
 {
 	/* The handler's run is over, and it may have made work in the
 	 * outbox. */
-	bool said = atomic_load(&c->share->used);
+	bool said = atomic_load(&c->share->base->shared);
 	bool ended = false, news = false;
 	struct write *w;
 

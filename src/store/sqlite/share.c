@@ -23,6 +23,7 @@
 #include "clock.h"
 #include "log.h"
 #include "share.h"
+#include "store_ops.h"
 
 /* Shortest and longest gap (ms). */
 #define GAP_MIN 1
@@ -35,46 +36,14 @@
  * this byte of the log's index. */
 #define WRITE_LOCK 120
 
-void
-share_init(struct share *share, struct lock *lock)
-{
-	memset(share, 0, sizeof(*share));
-	share->lock = lock;
-}
-
-/* --- sharers ------------------------------------------------------------- */
-
-void
-share_add(struct share *share, struct store_sharer *sharer)
-{
-	lock_take(share->lock);
-	sharer->next = share->first;
-	share->first = sharer;
-	atomic_store(&share->used, true);
-	atomic_fetch_add(&share->n, 1);
-	lock_give(share->lock);
-}
-
-void
-share_remove(struct share *share, struct store_sharer *sharer)
-{
-	struct store_sharer **p;
-
-	lock_take(share->lock);
-	for (p = &share->first; *p != sharer; p = &(*p)->next)
-		continue;
-	*p = sharer->next;
-	atomic_fetch_sub(&share->n, 1);
-	lock_give(share->lock);
-}
-
 /* --- gaps --------------------------------------------------------------- */
 
 void
 share_locked(struct share *share)
 {
 	share->since = 0;
-	share->begun = atomic_load(&share->n) > 0 ? clock_mono() : 0;
+	share->begun =
+	    atomic_load(&share->base->sharing) > 0 ? clock_mono() : 0;
 }
 
 void
@@ -160,33 +129,23 @@ share_find_command(pid_t pid, char *comm, int size)
 	fclose(file);
 }
 
-/* Logs the holder of the lock, with the handler's request if the holder is a
- * handler of ours or in its process group. */
 static void
-share_report(struct share *share, int64_t held)
+share_report(const struct share *share, int64_t held)
 {
-	const pid_t group = share->holder > 0 ? getpgid(share->holder) : -1;
-	const struct log_request *log = NULL;
-	const struct store_sharer *s;
 	char comm[32] = "";
 
 	if (share->holder > 0)
 		share_find_command(share->holder, comm, sizeof(comm));
-	lock_take(share->lock);
-	for (s = share->first; s != NULL && s->pid != group; s = s->next)
-		continue;
-	if (s != NULL)
-		log = s->log;
-	log_event(LOG_WARN, "write-lock-held", log, LOG_I("pid", share->holder),
-	    LOG_S("comm", comm), LOG_I("ms", held));
-	lock_give(share->lock);
+	log_event(LOG_WARN, "write-lock-held", NULL,
+	    LOG_I("pid", share->holder), LOG_S("comm", comm),
+	    LOG_I("ms", held));
 }
 
 void
 share_blocked(struct share *share)
 {
 	const int64_t now = clock_mono();
-	const pid_t holder = find_holder(share->file);
+	const pid_t holder = find_holder(share->base->file);
 
 	if (share->since == 0 || (holder != 0 && holder != share->holder)) {
 		share->holder = holder;

@@ -232,7 +232,7 @@ store_start(
 	 * earlier process did not see. */
 	if (o->create && (rc = db_sync_foreign_commits(store->writer)) != RC_OK)
 		return rc;
-	store->share.file = store->file;
+	store->share.base = &store->base;
 	memset(&co, 0, sizeof(co));
 	co.db = store->writer;
 	co.share = &store->share;
@@ -262,7 +262,6 @@ sqlite_open(struct store **out, const struct store_options *o, char *err,
 	}
 	store->base.ops = &sqlite_ops;
 	lock_init(&store->lock, LOCK_STORE);
-	share_init(&store->share, &store->lock);
 	store->base.news = store_news_open();
 	store->base.lock = &store->lock;
 	memset(&mo, 0, sizeof(mo));
@@ -334,15 +333,4 @@ sqlite_liveness(struct store *store, struct liveness **out)
 	*out = store->liveness;
 	lock_give(&store->lock);
 	return rc;
-}
-
-/* --- handlers that share the database ------------------------------------- */
-
-void
-sqlite_sharing(struct store *store, struct store_sharer *sharer, bool begins)
-{
-	if (begins)
-		share_add(&store->share, sharer);
-	else
-		share_remove(&store->share, sharer);
 }

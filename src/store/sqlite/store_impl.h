@@ -46,7 +46,7 @@ struct store {
 	atomic_bool damaged;          /* the last new key met a damaged page */
 	struct store_reader *glancer; /* the loop's, which glances; or NULL */
 
-	struct lock lock; /* guards what follows, and share */
+	struct lock lock; /* guards what follows */
 	struct store_reader *idle;
 	struct liveness *liveness; /* NULL until it is needed */
 };
