@@ -27,9 +27,6 @@ WHERE f.bytes IS NOT NULL;
 -- name: status
 SELECT $row FROM once_key k WHERE k.resource = ?1;
 
--- name: repeat_forget
-DELETE FROM once_repeat WHERE counted_at < ?1;
-
 -- name: topic_add
 INSERT INTO once_topic(name) VALUES (?1) ON CONFLICT (name) DO NOTHING;
 
@@ -171,18 +168,15 @@ ORDER BY k.id LIMIT ?2::bigint;
 
 -- name: scopes
 -- scan: counts every key, when an operator asks
-SELECT s.*, coalesce(r.duplicates, 0) AS duplicates,
-    coalesce(r.misuse, 0) AS misuse
-FROM (SELECT count(*) FILTER (WHERE state = 'pending') AS pending,
-	count(*) FILTER (WHERE state = 'in_progress') AS in_progress,
-	count(*) FILTER (WHERE state = 'completed') AS completed,
-	count(*) FILTER (WHERE state = 'failed_retryable') AS failed_retryable,
-	count(*) FILTER (WHERE state = 'unknown') AS unknown,
-	count(*) FILTER (WHERE state = 'dead_letter') AS dead_letter,
-	count(*) FILTER (WHERE state = 'expired') AS expired, scope
-    FROM once_key WHERE ?1::bytea IS NULL OR scope > ?1
-    GROUP BY scope ORDER BY scope LIMIT ?2::bigint) s
-LEFT JOIN once_repeat r ON $repeats_of_scope ORDER BY s.scope;
+SELECT count(*) FILTER (WHERE state = 'pending') AS pending,
+    count(*) FILTER (WHERE state = 'in_progress') AS in_progress,
+    count(*) FILTER (WHERE state = 'completed') AS completed,
+    count(*) FILTER (WHERE state = 'failed_retryable') AS failed_retryable,
+    count(*) FILTER (WHERE state = 'unknown') AS unknown,
+    count(*) FILTER (WHERE state = 'dead_letter') AS dead_letter,
+    count(*) FILTER (WHERE state = 'expired') AS expired, scope
+FROM once_key WHERE ?1::bytea IS NULL OR scope > ?1
+GROUP BY scope ORDER BY scope LIMIT ?2::bigint;
 
 -- Unknown keys that only an operator can resolve; and the other open keys.
 -- name: count_open

@@ -138,9 +138,6 @@ once_effect INDEXED BY once_effect_of_key
 -- list: path_begins
 substr(CAST(path AS BLOB), 1, length(CAST(?3 AS BLOB))) = CAST(?3 AS BLOB)
 
--- list: repeats_of_scope
-r.scope = s.scope
-
 -- The number of a piece's body; and the numbers that keys name, or a process
 -- that writes the pieces.
 -- list: piece_body
@@ -360,13 +357,6 @@ ORDER BY queued_at LIMIT -1 OFFSET ?1;
 SELECT $row FROM $by_age AND state = 'pending' AND expires_at <= ?1
 ORDER BY expires_at;
 
--- name: repeat_add
-INSERT INTO once_repeat(scope, duplicates, misuse, counted_at)
-VALUES (?1, ?2, ?3, ?4)
-ON CONFLICT (scope) DO UPDATE SET
-    duplicates = duplicates + excluded.duplicates,
-    misuse = misuse + excluded.misuse, counted_at = excluded.counted_at;
-
 -- ?1: this process, which is the only one.
 -- name: topic_clear
 -- scan: there are a few topics
@@ -570,8 +560,7 @@ FROM once_key WHERE id > ?1 ORDER BY id LIMIT ?2;
     ('once_piece'), ('once_fingerprint_spec'), ('once_meta'), ('once_clock'), ('once_request'), ('once_key_resource'),
     ('once_key_queue'), ('once_key_caller'), ('once_topic'), ('once_effect'),
     ('once_refused'), ('once_stage'), ('once_stage_owner'), ('once_answer'),
-    ('once_repeat'), ('once_repeat_old'), ('once_effect_of_key'),
-    ('once_effect_open'), ('once_effect_owner'), ('once_key_deleted'),
+    ('once_effect_of_key'), ('once_effect_open'), ('once_effect_owner'), ('once_key_deleted'),
     ('once_checkpoint'), ('once_outbox'), ('once_response'),
     ('once_checkpoint_insert'), ('once_outbox_insert'),
     ('once_response_insert'))

@@ -284,24 +284,6 @@ CREATE TABLE once_clock(
 	last INTEGER NOT NULL
 ) STRICT;
 
--- How often the callers of each scope repeated a request, counted by the daemon
--- in memory and added here at each sweep: for people only.
---
---   duplicates  repeats that ran nothing: replays, and those of a request that
---               is in progress or whose outcome is unknown
---   misuse      a key with another request, or with another's
---   counted_at  store time of the last addition, ms
--- name: schema_repeat
-CREATE TABLE once_repeat(
-	scope TEXT PRIMARY KEY NOT NULL,
-	duplicates INTEGER NOT NULL,
-	misuse INTEGER NOT NULL,
-	counted_at INTEGER NOT NULL
-) STRICT;
-
--- name: schema_repeat_old
-CREATE INDEX once_repeat_old ON once_repeat(counted_at);
-
 -- The outbox ---------------------------------------------------------------
 
 -- The topics for which the configuration has an [effect] section.

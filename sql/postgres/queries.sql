@@ -69,9 +69,6 @@ once_effect
 -- list: path_begins
 substr(path, 1, octet_length($3)) = $3
 
--- list: repeats_of_scope
-r.digest = sha256(s.scope)
-
 -- The number of a piece's body; and the numbers that keys name.
 -- list: piece_body
 p.number
@@ -434,13 +431,6 @@ SELECT $row FROM once_key k
 WHERE k.state = 'pending' AND k.expires_at <= $1
 ORDER BY k.expires_at LIMIT 8;
 
--- name: repeat_add
-INSERT INTO once_repeat AS r (digest, duplicates, misuse, counted_at)
-VALUES (sha256($1::bytea), $2, $3, $4)
-ON CONFLICT (digest) DO UPDATE SET
-    duplicates = r.duplicates + EXCLUDED.duplicates,
-    misuse = r.misuse + EXCLUDED.misuse, counted_at = EXCLUDED.counted_at;
-
 -- If no other process than $1 has a row in once_owner.
 -- name: topic_clear
 -- scan: there are a few topics, and a row for each process
@@ -617,13 +607,12 @@ WHERE c.relnamespace = $our_schema
 -- list: parts
 ARRAY['once_meta', 'once_owner', 'once_session', 'once_kept',
     'once_fingerprint_spec', 'once_key', 'once_request', 'once_piece',
-    'once_refused', 'once_repeat', 'once_repeat_old', 'once_repeat_pkey',
-    'once_topic', 'once_effect', 'once_key_id',
+    'once_refused', 'once_topic', 'once_effect', 'once_key_id',
     'once_effect_id', 'once_fingerprint_spec_id',
     'once_key_running', 'once_key_expiry', 'once_key_open', 'once_key_caller',
-    'once_key_reconcile', 'once_key_resource', 'once_key_queue', 'once_effect_of_key',
-    'once_effect_open', 'once_effect_owner', 'once_checkpoint', 'once_outbox',
-    'once_response',
+    'once_key_reconcile', 'once_key_resource', 'once_key_queue',
+    'once_effect_of_key', 'once_effect_open', 'once_effect_owner',
+    'once_checkpoint', 'once_outbox', 'once_response',
     'once_meta_pkey', 'once_owner_pkey', 'once_session_pkey', 'once_kept_pkey',
     'once_fingerprint_spec_pkey', 'once_fingerprint_spec_digest_key',
     'once_key_pkey', 'once_key_digest_key', 'once_request_pkey',

@@ -342,20 +342,6 @@ CREATE TABLE once_refused(
 	errors bytea NOT NULL
 );
 
--- How often the callers of each scope repeated a request: see ../schema.sql.
---
---   digest   SHA-256 of the scope
--- name: schema_repeat
-CREATE TABLE once_repeat(
-	digest bytea PRIMARY KEY,
-	duplicates bigint NOT NULL,
-	misuse bigint NOT NULL,
-	counted_at bigint NOT NULL
-);
-
--- name: schema_repeat_old
-CREATE INDEX once_repeat_old ON once_repeat(counted_at);
-
 -- The outbox ---------------------------------------------------------------
 
 -- The topics for which the configuration has an [effect] section.
@@ -624,5 +610,5 @@ REVOKE ALL ON FUNCTION once_checkpoint(text, text),
 -- name: schema_tables_private
 REVOKE ALL ON once_meta, once_owner, once_session, once_kept,
     once_fingerprint_spec,
-    once_key, once_request, once_piece, once_refused, once_repeat, once_topic,
-    once_effect FROM PUBLIC;
+    once_key, once_request, once_piece, once_refused, once_topic, once_effect
+    FROM PUBLIC;

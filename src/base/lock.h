@@ -33,8 +33,7 @@ struct lock {
 
 /*
  * Of what any thread notes for operators: what limits refused in the last
- * minute (recent.c), the repeated requests of each scope (maintenance.c), and
- * what a program is to be told (attention.c).
+ * minute (recent.c), and what a program is to be told (attention.c).
  */
 extern struct lock lock_notes;
 

@@ -18,7 +18,6 @@
 #include "clock.h"
 #include "fault.h"
 #include "limit.h"
-#include "lock.h"
 #include "log.h"
 #include "metrics.h"
 #include "problem.h"
@@ -202,72 +201,6 @@ abandon_all(struct store *store, struct maintenance_pass *pass)
 	return rc == RC_NOTFOUND ? RC_OK : rc;
 }
 
-/* --- repeated requests --------------------------------------------------- */
-
-/* Guarded by lock_notes. */
-static struct store_repeat counted[MAINTENANCE_SCOPES];
-static size_t ncounted;
-
-/* The counts of a scope, or NULL: there is no room.  The caller holds the
- * lock. */
-static struct store_repeat *
-find_repeats(const char *scope)
-{
-	struct store_repeat *r = counted;
-
-	for (; r < counted + ncounted; r++)
-		if (strcmp(r->scope, scope) == 0)
-			return r;
-	if (ncounted == MAINTENANCE_SCOPES ||
-	    strlen(scope) > MAINTENANCE_LENGTH ||
-	    (r->scope = strdup(scope)) == NULL)
-		return NULL;
-	ncounted++;
-	r->duplicates = r->misuse = 0;
-	return r;
-}
-
-void
-maintenance_repeat(const char *scope, bool misuse)
-{
-	struct store_repeat *r;
-
-	lock_take(&lock_notes);
-	r = find_repeats(scope);
-	if (r != NULL && misuse)
-		r->misuse++;
-	else if (r != NULL)
-		r->duplicates++;
-	lock_give(&lock_notes);
-}
-
-/* Adds what was counted to the store.  On failure it is counted again. */
-static enum rc
-add_repeats(struct store *store, struct maintenance_pass *pass)
-{
-	struct store_repeat taken[MAINTENANCE_SCOPES], *r;
-	enum rc rc;
-	size_t n;
-
-	(void)pass;
-	lock_take(&lock_notes);
-	n = ncounted;
-	memcpy(taken, counted, n * sizeof(taken[0]));
-	ncounted = 0;
-	lock_give(&lock_notes);
-	rc = store_repeats(store, taken, n);
-	for (size_t i = 0; i < n; i++) {
-		lock_take(&lock_notes);
-		if (rc != RC_OK && (r = find_repeats(taken[i].scope)) != NULL) {
-			r->duplicates += taken[i].duplicates;
-			r->misuse += taken[i].misuse;
-		}
-		lock_give(&lock_notes);
-		free(taken[i].scope);
-	}
-	return rc;
-}
-
 /* --- the passes of a daemon ---------------------------------------------- */
 
 /* Counts keys for the metrics. */
@@ -283,14 +216,13 @@ tally(struct store *store, struct maintenance_pass *pass)
 	return rc;
 }
 
-enum { SWEEP, REPEATS, REAP, PENDING, TALLY, PASSES };
+enum { SWEEP, REAP, PENDING, TALLY, PASSES };
 
 static const struct {
 	const char *name;
 	enum rc (*slice)(struct store *store, struct maintenance_pass *pass);
 } passes[PASSES] = {
 	[SWEEP] = { "sweep", maintenance_recover },
-	[REPEATS] = { "repeats", add_repeats },
 	[REAP] = { "reap", maintenance_expire },
 	[PENDING] = { "pending", abandon_all },
 	[TALLY] = { "tally", tally },
@@ -363,8 +295,6 @@ run_slice(struct maintenance *m, int i, const struct conf *conf)
 void
 maintenance_free(struct maintenance *m)
 {
-	if (m != NULL)
-		run_slice(m, REPEATS, NULL);
 	free(m);
 }
 
@@ -381,8 +311,7 @@ slice_at(const struct maintenance *m, int i, const struct conf *conf)
 		return p->ended +
 		    (rest > TALLY_INTERVAL ? rest : TALLY_INTERVAL);
 	return p->ended +
-	    (i == SWEEP || i == REPEATS ? conf->sweep_interval
-					: conf->reap_interval);
+	    (i == SWEEP ? conf->sweep_interval : conf->reap_interval);
 }
 
 static struct work_terms

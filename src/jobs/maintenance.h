@@ -42,20 +42,6 @@ enum rc maintenance_recover_key(
  * left or a batch fails.  When the pass ends it logs the number of keys. */
 enum rc maintenance_expire(struct store *store, struct maintenance_pass *pass);
 
-/*
- * Counts how often the callers of a scope repeated a request: in memory,
- * because a replay writes nothing; a sweep adds the counts to the store.  A
- * duplicate ran nothing, and was answered from the key's state; misuse: the key
- * is that of another request.
- *
- * Bounded: of more than MAINTENANCE_SCOPES scopes between two sweeps only the
- * first ones are counted, and none of a scope of more than MAINTENANCE_LENGTH
- * bytes.  A process that is killed loses what it has not added yet.
- */
-#define MAINTENANCE_SCOPES 256
-#define MAINTENANCE_LENGTH 512
-void maintenance_repeat(const char *scope, bool misuse);
-
 /* The passes of a daemon, by sweep_interval and reap_interval.  Once *stop is
  * set, a pass ends after its batch.  NULL: no memory. */
 struct maintenance;

@@ -96,11 +96,7 @@ oncectl_open_store(struct oncectl *ctl)
 	NUMBER(name, state, \
 	    offsetof(struct store_scope, keys) + (state) * sizeof(int64_t)),
 static const struct oncectl_column all_columns[] = {
-	RECORD_STATES(STATE) NUMBER("duplicates", RECORD_NSTATES,
-	    offsetof(struct store_scope, duplicates)),
-	NUMBER(
-	    "misuse", RECORD_NSTATES + 1, offsetof(struct store_scope, misuse)),
-	{ "scope", "SCOPE", RECORD_NSTATES + 2, 0,
+	RECORD_STATES(STATE){ "scope", "SCOPE", RECORD_NSTATES, 0,
 	    offsetof(struct store_scope, scope), ONCECTL_TEXT },
 };
 #define NCOLUMNS (sizeof(all_columns) / sizeof(all_columns[0]) - 1)
@@ -159,7 +155,6 @@ print_scope(struct oncectl_table *table, const struct store_scope *sc)
 	o = oncectl_print_object();
 	json_write_text(o, "scope", sc->scope);
 	json_counts(o, sc);
-	oncectl_print_members(o, columns + NSTATES, 2, sc);
 	oncectl_print_json(o);
 }
 

@@ -8,7 +8,6 @@
 
 #include "fault.h"
 #include "log.h"
-#include "maintenance.h"
 #include "metrics.h"
 #include "recent.h"
 #include "respond.h"
@@ -134,9 +133,6 @@ count_decision(struct job *job)
 	metrics_count_route(job->rule->metrics,
 	    decision == DECIDE_RUN && job->again ? METRICS_RESERVE_FAILED_RETRY
 						 : counted[decision]);
-	if (decision != DECIDE_RUN)
-		maintenance_repeat(job->scope.data,
-		    counted[decision] == METRICS_RESERVE_KEY_MISUSE);
 }
 
 static enum place

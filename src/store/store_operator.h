@@ -222,11 +222,10 @@ struct store_counts {
 };
 enum rc store_stats(struct store *s, struct store_counts *counts);
 
-/* The number of keys of one scope in each state, and of its repeats. */
+/* The number of keys of one scope in each state. */
 struct store_scope {
 	char *scope;
 	int64_t keys[RECORD_NSTATES];
-	int64_t duplicates, misuse; /* see maintenance.h */
 };
 
 /*
@@ -236,17 +235,6 @@ struct store_scope {
 enum rc store_scopes(struct store *s, const char *after,
     struct store_scope *scopes, size_t max, size_t *n);
 void store_scopes_free(struct store_scope *scopes, size_t n);
-
-/* How often the callers of a scope repeated a request: see maintenance.h. */
-struct store_repeat {
-	char *scope;
-	int64_t duplicates, misuse;
-};
-
-/* Adds the numbers to those of the store, which forgets a scope 30 days after
- * its last repeat. */
-enum rc
-store_repeats(struct store *s, const struct store_repeat *repeat, size_t n);
 
 /* One finding of doctor; ok: the operator need not act. */
 struct store_finding {

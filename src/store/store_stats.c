@@ -103,8 +103,6 @@ store_stats(struct store *store, struct store_counts *c)
 /* No key is in the first state, RECORD_NONE. */
 static const struct row_member scope_members[] = {
 	RECORD_STATES(STATE) ROW_MEMBER('s', store_scope, scope),
-	ROW_MEMBER('i', store_scope, duplicates),
-	ROW_MEMBER('i', store_scope, misuse),
 };
 static const struct row_member *const scope_columns = scope_members + 1;
 #define NSCOPE (sizeof(scope_members) / sizeof(scope_members[0]) - 1)

@@ -223,7 +223,7 @@ def test_stats_by_scope(t):
     scopes = [json.loads(line) for line in
               once.ctl('stats', '--by-scope', '--json').splitlines()]
     eq([list(s) for s in scopes],
-       [['scope', 'keys', 'duplicates', 'misuse']] * 2)
+       [['scope', 'keys']] * 2)
     eq([s['scope'] for s in scopes], ['', 'ann'])
     eq({k: v for k, v in scopes[0]['keys'].items() if v},
        {'in_progress': 1, 'failed_retryable': 1, 'unknown': 1})
@@ -231,34 +231,8 @@ def test_stats_by_scope(t):
     eq(list(scopes[0]['keys']), list(scopes[1]['keys']))
     table = once.ctl('stats', '--by-scope').splitlines()
     eq((len(table), table[0].split()[-1], table[2].split()),
-       (3, 'SCOPE', ['0', '0', '2', '0', '0', '0', '0', '0', '0', 'ann']),
+       (3, 'SCOPE', ['0', '0', '2', '0', '0', '0', '0', 'ann']),
        table)
-
-
-def repeats(once):
-    return {s['scope']: (s['duplicates'], s['misuse']) for s in
-            map(json.loads, once.ctl('stats', '--by-scope', '--json')
-                .splitlines())}
-
-
-def test_stats_by_scope_count_repeats(t):
-    once = t.once(handler=t.sh('status 201'),
-                  server={'sweep_interval': '100ms'})
-    for user in ('ann', 'bob'):
-        first(once.post('k', user=user), 201)
-    eq(repeats(once), {'ann': (0, 0), 'bob': (0, 0)})
-    for _ in range(3):
-        eq(once.post('k', user='ann').replayed, 'true')
-    once.post('k', user='bob', body=b'another')
-    base.wait_until(lambda: repeats(once) == {'ann': (3, 0), 'bob': (0, 1)},
-                    'counts')
-    eq(once.post('k', user='ann').replayed, 'true')
-    once.stop()
-    eq(repeats(once), {'ann': (4, 0), 'bob': (0, 1)})
-    once.start()
-    eq(once.post('k', user='bob').replayed, 'true')
-    once.stop()
-    eq(repeats(once), {'ann': (4, 0), 'bob': (1, 1)})
 
 
 def test_stats_by_scope_of_more_scopes_than_are_read_at_once(t):

@@ -56,7 +56,7 @@ def test_the_role_has_no_other_right(t):
     shop = Shop(t, 'status 201')
     first(shop.once.post('k'), 201)
     for table in ('meta', 'owner', 'session', 'kept', 'fingerprint_spec', 'key',
-                  'request', 'piece', 'refused', 'repeat', 'topic',
+                  'request', 'piece', 'refused', 'topic',
                   'effect'):
         shop.refused('SELECT * FROM once_' + table)
     shop.refused("UPDATE once_key SET state = 'completed'")
