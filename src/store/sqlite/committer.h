@@ -20,6 +20,7 @@
 #include "loop.h"
 #include "store_guard.h"
 #include "share.h"
+#include "tx.h"
 
 /* --- writes --------------------------------------------------------------- */
 
@@ -81,24 +82,9 @@
 /* With WRITE_LEAVES: it failed with RC_CORRUPT, and must do without now. */
 #define WRITE_DAMAGED 0x20
 
-/* --- did: set by run(), about this run; cleared before each run ----------- */
+/* --- did: set by run(), about this run; cleared before each run: tx.did --- */
 
-/* A key is no longer in progress: a handler that shares the database may have
- * made work. */
-#define WRITE_ENDED_KEY 0x200
-
-/* There is work to do: store_news(). */
-#define WRITE_MADE_WORK 0x400
-
-/* It depends on what other connections have committed.  Those commits must be
- * durable before this one. */
-#define WRITE_SYNC_FIRST 0x800
-
-/* It begins an attempt of a key that was there: an earlier copy of the store
- * would not lack the key, but begin the attempt again. */
-#define WRITE_AGAIN 0x2000
-
-#define WRITE_DID 0x3f00
+#define WRITE_DID (TX_ENDED | TX_WORK | TX_SYNC_FIRST | TX_AGAIN)
 
 enum write_state { WRITE_QUEUED, WRITE_BEGUN, WRITE_DONE };
 

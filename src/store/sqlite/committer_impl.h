@@ -43,7 +43,7 @@ struct committer {
 	/* used by the thread only */
 	bool tainted;
 	bool distrusted; /* the log: see invariant 4 */
-	bool again;      /* the open transaction has a write with WRITE_AGAIN */
+	bool again;      /* the open transaction has a write with TX_AGAIN */
 	uint64_t checkpoint_at;
 	bool sealed;       /* by a commit since the last checkpoint */
 	int64_t cut_at;    /* mono: when to try again */

@@ -57,8 +57,8 @@ notify(struct committer *c, struct committer_list *group)
 	for (w = group->first; w != NULL; w = w->next) {
 		w->state = WRITE_DONE;
 		if (w->rc == RC_OK) {
-			ended |= (w->did & WRITE_ENDED_KEY) != 0;
-			news |= (w->did & WRITE_MADE_WORK) != 0;
+			ended |= (w->did & TX_ENDED) != 0;
+			news |= (w->did & TX_WORK) != 0;
 		}
 		c->health.unrecorded -= w->late;
 		c->health.overdue -= w->is_left;
@@ -139,7 +139,7 @@ run_one(struct committer *c, struct write *w)
 
 	w->did &= ~(unsigned)WRITE_DID;
 	w->rc = w->run(w, c->db, store_time(c));
-	c->again |= (w->did & WRITE_AGAIN) != 0;
+	c->again |= (w->did & TX_AGAIN) != 0;
 	FAULT(COMMIT_OP);
 	if (w->rc == RC_LOST && db_changes(c->db) == before)
 		return RC_OK;
@@ -197,7 +197,7 @@ sync_foreign_commits(struct committer *c, const struct write *w)
 	enum rc rc;
 
 	for (; w != NULL; w = w->next)
-		if ((w->did & WRITE_SYNC_FIRST) != 0)
+		if ((w->did & TX_SYNC_FIRST) != 0)
 			break;
 	if (w == NULL)
 		return RC_OK;

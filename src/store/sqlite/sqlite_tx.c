@@ -23,6 +23,12 @@ of_sqlite(struct tx *tx)
 	return (struct sqlite_tx *)(void *)tx;
 }
 
+struct db *
+sqlite_tx_db(struct tx *tx)
+{
+	return of_sqlite(tx)->db;
+}
+
 static void
 tx_sqlite_send(struct tx *tx, enum tx_query q, const char *format, va_list *ap)
 {
@@ -203,17 +209,6 @@ sqlite_tx_end(struct sqlite_tx *t)
 {
 	if (t->now != NULL)
 		db_reset(t->now);
-}
-
-unsigned
-sqlite_tx_did(const struct sqlite_tx *t)
-{
-	const unsigned did = t->tx.did;
-
-	return ((did & TX_ENDED) != 0 ? WRITE_ENDED_KEY : 0) |
-	    ((did & TX_WORK) != 0 ? WRITE_MADE_WORK : 0) |
-	    ((did & TX_SYNC_FIRST) != 0 ? WRITE_SYNC_FIRST : 0) |
-	    ((did & TX_AGAIN) != 0 ? WRITE_AGAIN : 0);
 }
 
 struct row_range

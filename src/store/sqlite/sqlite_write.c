@@ -56,10 +56,10 @@ list_keys(struct db *db, int64_t newest, int64_t recent)
 	return db_step_done(s);
 }
 
-/* The same; reads both numbers.  New keys do that too, but perhaps there is
- * none for long. */
-enum rc
-sqlite_list_recent(struct db *db, int more)
+/* The same where the next new key would do that, because perhaps there is none
+ * for long; reads both numbers. */
+static enum rc
+list_recent(struct db *db)
 {
 	int64_t newest, recent;
 	enum rc rc =
@@ -67,7 +67,7 @@ sqlite_list_recent(struct db *db, int more)
 
 	if (rc != RC_OK)
 		return rc == RC_NOTFOUND ? RC_CORRUPT : rc;
-	return list_keys(db, newest + more, recent);
+	return list_keys(db, newest, recent - 1);
 }
 
 /* --- any transaction ------------------------------------------------------ */
@@ -95,11 +95,11 @@ tx_write_run(struct write *w, struct db *db, int64_t now)
 
 	begin_in(&t, w, db, now);
 	if ((x->how & TX_SEARCHES) != 0)
-		rc = sqlite_list_recent(db, 0);
+		rc = list_recent(db);
 	if (rc == RC_OK)
 		rc = x->body(&t.tx, x->arg);
 	sqlite_tx_end(&t);
-	w->did |= sqlite_tx_did(&t);
+	w->did |= t.tx.did;
 	return rc;
 }
 
@@ -126,6 +126,7 @@ sqlite_tx(struct store *store, unsigned how, tx_body *body, void *arg)
 	struct tx_write x = {
 		.w.run = tx_write_run,
 		.w.flags = ((how & TX_BEGINS) != 0 ? WRITE_NEW : 0) |
+		    ((how & TX_REFUSABLE) != 0 ? WRITE_REFUSABLE : 0) |
 		    ((how & TX_WHOLE) == 0 ? WRITE_LEAVES : 0),
 		.body = body,
 		.arg = arg,
@@ -232,7 +233,7 @@ admit_run(struct write *w, struct db *db, int64_t now)
 	sqlite_tx_end(&t);
 	if (rc == RC_OK && p->is_new)
 		rc = list_keys(db, p->taken.id, p->seen.recent);
-	w->did |= sqlite_tx_did(&t);
+	w->did |= t.tx.did;
 	return rc;
 }
 
@@ -382,7 +383,7 @@ outcome_run(struct write *w, struct db *db, int64_t now)
 	begin_in(&t, w, db, now);
 	rc = o->change.run(&t.tx, &o->change);
 	sqlite_tx_end(&t);
-	w->did |= sqlite_tx_did(&t);
+	w->did |= t.tx.did;
 	if (rc ==
 	    RC_CORRUPT) /* perhaps pieces have gone: the next run writes all */
 		o->body.stored = 0;

@@ -20,73 +20,45 @@
 
 /* --- the time ------------------------------------------------------------- */
 
-/* Written down for store time after a reboot; or for the sake of the commit. */
-struct clock_write {
-	struct write w;
-	int64_t grain; /* ms: skipped if it was written less than that ago */
-	bool sync_foreign; /* makes others' commits durable */
-	bool lists;        /* does what a new key may have to do: see
-			    * sqlite_list_recent() */
-};
-
+/* Written down for store time after a reboot, unless that was done less than
+ * *arg (ms) ago. */
 static enum rc
-note_run(struct write *w, struct db *db, int64_t now)
+note_run(struct tx *tx, void *arg)
 {
-	const struct clock_write *c = (struct clock_write *)w;
-	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_LAST);
+	struct db_stmt *s = db_stmt(sqlite_tx_db(tx), QUERY_CLOCK_LAST);
 
-	db_bindf(s, "ii", now, c->grain);
+	db_bindf(s, "ii", tx->at.now, *(int64_t *)arg);
 	return db_step_done(s);
 }
 
+/* Written down in any case, for the sake of the commit.  arg: what it is to
+ * have done, or NULL. */
 static enum rc
-touch_run(struct write *w, struct db *db, int64_t now)
+touch_run(struct tx *tx, void *arg)
 {
-	const struct clock_write *c = (struct clock_write *)w;
-	struct db_stmt *s = db_stmt(db, QUERY_CLOCK_TOUCH);
-	enum rc rc = c->lists ? sqlite_list_recent(db, 1) : RC_OK;
+	struct db_stmt *s = db_stmt(sqlite_tx_db(tx), QUERY_CLOCK_TOUCH);
 
-	if (rc != RC_OK)
-		return rc;
-	db_bindf(s, "i", now);
-	if (c->sync_foreign)
-		w->did |= WRITE_SYNC_FIRST;
+	if (arg != NULL)
+		tx->did |= *(unsigned *)arg;
+	db_bindf(s, "i", tx->at.now);
 	return db_step_done(s);
 }
 
 enum rc
 store_clock_note(struct store *store, int64_t grain)
 {
-	struct clock_write c = { .w.run = note_run, .grain = grain };
-
-	return committer_do(store->committer, &c.w);
-}
-
-/* Writes down the time in any case, to see whether a new key could be. */
-static enum rc
-touch(struct store *store)
-{
-	struct clock_write c = {
-		.w.run = touch_run,
-		.w.flags = WRITE_REFUSABLE,
-		.lists = true,
-	};
-
-	return committer_do(store->committer, &c.w);
+	return sqlite_tx(store, TX_WRITE | TX_WHOLE, note_run, &grain);
 }
 
 enum rc
 sqlite_make_durable(struct store *store, const struct record *record)
 {
-	struct clock_write c = {
-		.w.run = touch_run,
-		.w.flags = WRITE_REFUSABLE,
-		.sync_foreign = true,
-	};
+	unsigned did = TX_SYNC_FIRST;
 
 	return sqlite_is_durable(store, record)
 	    ? RC_OK
-	    : committer_do(store->committer, &c.w);
+	    : sqlite_tx(
+		  store, TX_WRITE | TX_WHOLE | TX_REFUSABLE, touch_run, &did);
 }
 
 /* --- health --------------------------------------------------------------- */
@@ -144,7 +116,10 @@ can_write(struct store *store, char *why, size_t size)
 	if (!h.locked &&
 	    (h.last != RC_OK || h.closed != RC_OK ||
 		atomic_load(&store->damaged))) {
-		if (touch(store) == RC_OK)
+		/* Does what a new key may have to do. */
+		if (sqlite_tx(store,
+			TX_WRITE | TX_WHOLE | TX_REFUSABLE | TX_SEARCHES,
+			touch_run, NULL) == RC_OK)
 			atomic_store(&store->damaged, false);
 		committer_health(store->committer, &h);
 	}

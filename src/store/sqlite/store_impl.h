@@ -85,10 +85,6 @@ void store_warn_of_folder(const struct store *store);
 /* Writes down the time, unless that was done less than grain (ms) ago. */
 enum rc store_clock_note(struct store *store, int64_t grain);
 
-/* Enters keys that are no longer recent in the indexes, in the open
- * transaction, if they are many; so does the new key after more - 1 others. */
-enum rc sqlite_list_recent(struct db *db, int more);
-
 /* --- transactions of tx.h ------------------------------------------------- */
 
 /* Statements that wait for tx_result(), at most. */
@@ -103,13 +99,13 @@ struct sqlite_tx {
 	bool leaves; /* what is stored beside rows: see WRITE_LEAVES */
 };
 
+/* Its connection, for statements of this store only. */
+struct db *sqlite_tx_db(struct tx *tx);
+
 /* In the open transaction of db; now: store time, of one that writes. */
 void sqlite_tx_begin(struct sqlite_tx *t, struct db *db, int64_t now);
 
 /* Ends the statement that was read last, not the transaction. */
 void sqlite_tx_end(struct sqlite_tx *t);
-
-/* What it did, as flags of struct write. */
-unsigned sqlite_tx_did(const struct sqlite_tx *t);
 
 #endif
