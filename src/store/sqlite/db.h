@@ -210,7 +210,10 @@ uint64_t db_commits(const struct db *db);
 enum rc db_checkpoint(struct db *db, bool truncate);
 
 /*
- * A copy of the whole database, as it was at one moment.
+ * Copies the whole database, as it is at one moment, into an existing, empty
+ * file, which the caller lets no other process open.  No part of its name may be
+ * a symbolic link.  Now and then next() is called, and ends the copy with another
+ * result than RC_OK.  *bytes: the length of the file, which is not synced.
  *
  * It is made by SQLite's backup interface inside a read transaction of the
  * source.  So writers of any process go on, and none of their commits makes the
@@ -220,20 +223,7 @@ enum rc db_checkpoint(struct db *db, bool truncate);
  * While the copy is made the write-ahead log cannot be reset: it grows by all
  * that is written meanwhile.
  */
-struct db_copy;
-
-/*
- * Begins a copy into an existing, empty file, which the caller lets no other
- * process open.  No part of its name may be a symbolic link.  The caller uses
- * the source for nothing else until db_copy_end().  On failure *out is NULL.
- */
-enum rc db_copy_begin(struct db_copy **out, struct db *source, const char *to);
-
-/* Copies that many pages more; *done: the copy is complete. */
-enum rc db_copy_step(struct db_copy *c, int pages, bool *done);
-
-/* Closes the copy and ends the source's transaction.  The file is not synced.
- * *bytes: its length, if the copy is complete.  NULL is legal. */
-enum rc db_copy_end(struct db_copy *c, uint64_t *bytes);
+enum rc db_copy(struct db *source, const char *to, enum rc (*next)(void *arg),
+    void *arg, uint64_t *bytes);
 
 #endif

@@ -25,9 +25,6 @@
 #include "store_operator.h"
 #include "store_impl.h"
 
-/* Bytes copied between two looks at the log and at a request to stop. */
-#define STEP (4 * 1024 * 1024)
-
 /* <linux/fs.h> has it, beside much that stdio.h defines too. */
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
@@ -279,8 +276,9 @@ log_bytes(const struct backup *b)
 
 /* Looks at what may end the copy early. */
 static enum rc
-may_go_on(struct backup *b)
+may_go_on(void *arg)
 {
+	struct backup *b = arg;
 	const uint64_t log = log_bytes(b);
 
 	if (b->what->stop != NULL && atomic_load(b->what->stop))
@@ -295,32 +293,6 @@ may_go_on(struct backup *b)
 }
 
 static enum rc
-copy_pages(struct backup *b, struct db *db, uint64_t *bytes)
-{
-	struct db_copy *copy;
-	int64_t page_size;
-	enum rc rc, ended;
-	bool done = false;
-
-	if ((rc = db_pragma(db, "page_size", &page_size)) != RC_OK ||
-	    (rc = db_copy_begin(&copy, db, b->partial)) != RC_OK)
-		return backup_fail(b, rc, "%s: %s", b->partial, rc_text(rc));
-	while (rc == RC_OK && !done) {
-		rc = db_copy_step(copy, (int)(STEP / page_size), &done);
-		if (rc != RC_OK)
-			(void)backup_fail(
-			    b, rc, "%s: %s", b->partial, rc_text(rc));
-		else if (!done)
-			rc = may_go_on(b);
-	}
-	ended = db_copy_end(copy, bytes);
-	if (rc == RC_OK && ended != RC_OK)
-		rc =
-		    backup_fail(b, ended, "%s: %s", b->partial, rc_text(ended));
-	return rc;
-}
-
-static enum rc
 backup_copy(struct backup *b, uint64_t *bytes)
 {
 	struct store_reader *reader;
@@ -332,15 +304,16 @@ backup_copy(struct backup *b, uint64_t *bytes)
 		return backup_fail(
 		    b, rc, "%s: %s", b->store->file, rc_text(rc));
 	b->log_at_first = log_bytes(b);
-	rc = copy_pages(b, reader->db, bytes);
+	rc = db_copy(reader->db, b->partial, may_go_on, b, bytes);
 	store_reader_give(b->store, reader);
 	if (rc == RC_OK &&
 	    (fstat(b->fd, &st) == -1 || (uint64_t)st.st_size != *bytes))
 		rc = backup_fail(
 		    b, RC_IO, "%s: is not as long as was written", b->partial);
-	if (rc == RC_OK &&
-	    (rc = store_guard_copied(&b->store->guard, b->fd)) != RC_OK)
-		rc = backup_fail(b, rc, "%s: %s", b->partial, rc_text(rc));
+	if (rc == RC_OK)
+		rc = store_guard_copied(&b->store->guard, b->fd);
+	if (rc != RC_OK && b->why[0] == '\0')
+		(void)backup_fail(b, rc, "%s: %s", b->partial, rc_text(rc));
 	return rc;
 }
 
