@@ -276,15 +276,6 @@ prepare_tx(struct db *db, enum db_tx tx)
 	return code == SQLITE_OK ? RC_OK : db_fail(db, code, text[tx]);
 }
 
-/* Prepared for each use: the schema may have been created since. */
-static enum rc
-prepare_rollback(struct db *db)
-{
-	sqlite3_finalize(db->tx[DB_ROLLBACK]);
-	db->tx[DB_ROLLBACK] = NULL;
-	return prepare_tx(db, DB_ROLLBACK);
-}
-
 enum rc
 db_setup_reader(struct db *db, int cache)
 {
@@ -293,7 +284,7 @@ db_setup_reader(struct db *db, int cache)
 	rc = db_exec(db, SETTINGS "PRAGMA query_only = ON;");
 	if (rc == RC_OK)
 		rc = db_set_pragma(db, "cache_size", -cache);
-	return rc == RC_OK ? prepare_rollback(db) : rc;
+	return rc;
 }
 
 /*
@@ -319,8 +310,6 @@ db_setup_writer(struct db *db, bool full)
 	db->full = full;
 	if (rc == RC_OK)
 		rc = db_pragma(db, "page_size", &db->page_size);
-	if (rc == RC_OK)
-		rc = prepare_rollback(db);
 	return rc;
 }
 
@@ -383,15 +372,6 @@ db_set_pragma(struct db *db, const char *name, int64_t value)
 	return db_exec(db, sql);
 }
 
-static int
-step_tx(struct db *db, enum db_tx tx)
-{
-	int code = sqlite3_step(db->tx[tx]);
-
-	sqlite3_reset(db->tx[tx]);
-	return code;
-}
-
 static enum rc
 run_tx(struct db *db, enum db_tx tx)
 {
@@ -400,14 +380,14 @@ run_tx(struct db *db, enum db_tx tx)
 
 	if ((rc = prepare_tx(db, tx)) != RC_OK)
 		return rc;
-	code = step_tx(db, tx);
+	code = sqlite3_step(db->tx[tx]);
+	sqlite3_reset(db->tx[tx]);
 	if (code != SQLITE_DONE)
 		rc = db_fail(db, code, sqlite3_sql(db->tx[tx]));
 	return rc;
 }
 
-/* A transaction may still be open.  After a change of the schema SQLite has to
- * prepare the rollback again, and there may have been no memory for that. */
+/* A transaction may still be open: there may have been no memory to end it. */
 static enum rc
 begin_tx(struct db *db, enum db_tx tx)
 {
@@ -442,12 +422,8 @@ db_rollback(struct db *db)
 	for (i = 0; i < QUERY_COUNT; i++)
 		if (db->stmt[i].stmt != NULL)
 			sqlite3_reset(db->stmt[i].stmt);
-	if (sqlite3_get_autocommit(db->handle))
-		return;
-	if (db->tx[DB_ROLLBACK] == NULL)
-		(void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
-	else
-		(void)step_tx(db, DB_ROLLBACK);
+	if (!sqlite3_get_autocommit(db->handle))
+		(void)run_tx(db, DB_ROLLBACK);
 }
 
 int64_t

@@ -34,8 +34,6 @@ enum db_tx { DB_TX(WORDS_ENUMERATOR) };
 
 struct db {
 	sqlite3 *handle;
-	/* Rollback is prepared beforehand, because ending a transaction that
-	 * failed for lack of memory must need none. */
 	sqlite3_stmt *tx[DB_NTX];
 	bool quiet;
 	bool glances;
