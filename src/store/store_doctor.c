@@ -128,18 +128,6 @@ find_numbers(struct store *s, struct findings *f, const struct counted *what,
 	    text[0] != '\0' ? text : what->fine);
 }
 
-/* Keys that wait are well. */
-static void
-find_waiting(struct store *s, struct findings *f, int64_t left)
-{
-	struct numbers c = { .query = TX_COUNT_OPEN, .columns = "-i-" };
-
-	if (store_tx(s, TX_READ, numbers_run, &c) == RC_OK)
-		store_doctor_add(f, "reconcile", true,
-		    "%" PRId64 " to be tried again",
-		    c.n[0] > left ? c.n[0] - left : 0);
-}
-
 enum rc
 store_doctor_dead(struct store *s, int64_t *dead)
 {
@@ -381,7 +369,6 @@ store_doctor(struct store *s, const struct conf *conf,
 	left = doctor_rows(s, conf, &f);
 	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
 		find_numbers(s, &f, &counted[i], left);
-	find_waiting(s, &f, left);
 	rc = store_tx(s, TX_READ, doctor_topics, &topics);
 	find_topics(&f, rc, &topics);
 	*n = f.n;

@@ -485,7 +485,6 @@ def test_reconcile_waits_for_the_next_time(t):
     found = {f['name']: f for f in map(json.loads, run.stdout.splitlines())}
     eq((run.returncode, found['unknown']['ok'], found['requests']['ok']),
        (0, True, True), run)
-    assert found['reconcile']['text'].startswith('1 '), found
     reconcile(t, once, 0)
 
 

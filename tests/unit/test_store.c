@@ -653,8 +653,7 @@ STORE_TEST(stats_count)
 STORE_TEST(doctor_finds)
 {
 	static const char *const names[] = { "integrity", "schema", "bodies",
-		"requests", "leases", "unknown", "reconcile", "dead_letter",
-		"log", "file" };
+		"requests", "leases", "unknown", "dead_letter", "file" };
 	struct store_lease lease = reserve("k");
 	struct store_finding few[2];
 	size_t n;

@@ -6,7 +6,6 @@
 
 #include <sys/stat.h>
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,22 +198,6 @@ check_named(struct db *db, const struct named *n, struct findings *f)
 }
 
 static void
-check_journal(struct db *db, struct findings *f)
-{
-	bool wal;
-
-	if (db_is_wal(db, &wal) != RC_OK)
-		store_doctor_add(
-		    f, "journal", false, "its mode cannot be read");
-	else if (!wal)
-		store_doctor_add(f, "journal", false,
-		    "not in WAL mode, as after VACUUM INTO: oncewrap puts it "
-		    "into that when it starts");
-	else
-		store_doctor_add(f, "journal", true, "in WAL mode");
-}
-
-static void
 check_mode(struct store *store, struct findings *f)
 {
 	struct stat st;
@@ -288,14 +271,10 @@ sqlite_examine(struct store *store, struct findings *f)
 	check_integrity(reader->db, f);
 	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
 		check_named(reader->db, &named[i], f);
-	check_journal(reader->db, f);
 	store_reader_give(store, reader);
 	rc = store_doctor_dead(store, &dead);
 	store_doctor_leases(f, rc, dead);
 	check_mode(store, f);
 	doctor_check_folder(store, f);
-	store_doctor_add(f, "log", true,
-	    "%" PRId64 " bytes in the write-ahead log",
-	    store_files_size(store->file, "-wal"));
 	return RC_OK;
 }
