@@ -456,16 +456,14 @@ ORDER BY next_at LIMIT -1 OFFSET ?2;
 -- name: delete_delivered
 DELETE FROM once_effect WHERE key_id = ?1 AND state = 'delivered';
 
--- The owners of tries, and the tries of one.
--- name: effect_owner
-SELECT owner FROM once_effect WHERE owner > ?1 ORDER BY owner LIMIT 1;
-
 -- Passes ------------------------------------------------------------------
 
+-- The next owner of leases, or of effects that are being tried.
 -- name: recover_owner
 -- scan: sorts the recent keys
 SELECT owner FROM $by_owner AND owner > ?1
 UNION ALL SELECT owner FROM $recent AND owner > ?1
+UNION ALL SELECT owner FROM once_effect WHERE owner > ?1
 ORDER BY owner LIMIT 1;
 
 -- The keys of an owner after that one: in progress, or not confirmed.  ?4 is 0.
@@ -557,12 +555,13 @@ FROM once_key WHERE id > ?1 ORDER BY id LIMIT ?2;
 -- list: parts
 (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),
     ('once_key_expiry'), ('once_key_open'), ('once_key_reconcile'),
-    ('once_piece'), ('once_fingerprint_spec'), ('once_meta'), ('once_clock'), ('once_request'), ('once_key_resource'),
-    ('once_key_queue'), ('once_key_caller'), ('once_topic'), ('once_effect'),
-    ('once_refused'), ('once_stage'), ('once_stage_owner'), ('once_answer'),
-    ('once_effect_of_key'), ('once_effect_open'), ('once_effect_owner'), ('once_key_deleted'),
-    ('once_checkpoint'), ('once_outbox'), ('once_response'),
-    ('once_checkpoint_insert'), ('once_outbox_insert'),
+    ('once_piece'), ('once_fingerprint_spec'), ('once_meta'), ('once_clock'),
+    ('once_request'), ('once_key_resource'), ('once_key_queue'),
+    ('once_key_caller'), ('once_topic'), ('once_effect'), ('once_refused'),
+    ('once_stage'), ('once_stage_owner'), ('once_answer'),
+    ('once_effect_of_key'), ('once_effect_open'), ('once_effect_owner'),
+    ('once_key_deleted'), ('once_checkpoint'), ('once_outbox'),
+    ('once_response'), ('once_checkpoint_insert'), ('once_outbox_insert'),
     ('once_response_insert'))
 
 -- Foreign parts of the schema with our names, or on our tables and views: these

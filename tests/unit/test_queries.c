@@ -233,7 +233,7 @@ TEST(passes_use_the_partial_indexes)
 		{ QUERY_EFFECT_NEXT,
 		    "once_effect_open (state=? AND topic=? "
 		    "AND next_at>?)" },
-		{ QUERY_EFFECT_OWNER, "COVERING INDEX once_effect_owner" },
+		{ QUERY_RECOVER_OWNER, "COVERING INDEX once_effect_owner" },
 		{ QUERY_EFFECT_OF_OWNER,
 		    "once_effect_owner (owner=? AND rowid>?)" },
 		{ QUERY_EFFECT_FIRST,

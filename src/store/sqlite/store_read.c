@@ -290,30 +290,14 @@ sqlite_glance(struct store *store, const struct store_identity *identity,
 
 /* --- dead owners ---------------------------------------------------------- */
 
-static enum rc
-owner_after(struct db *db, enum query query, int64_t after, int64_t *owner)
-{
-	struct db_stmt *s = db_stmt(db, query);
-
-	db_bindf(s, "i", after);
-	return db_onef(s, "i", owner);
-}
-
-/* The next owner of leases, or of effects that are being tried, after that one;
- * owners are ordered by their names. */
+/* The next owner after that one; owners are ordered by their names. */
 static enum rc
 next_owner(struct db *db, int64_t *owner)
 {
-	int64_t of_key = INT64_MAX, of_effect = INT64_MAX;
-	enum rc rc;
+	struct db_stmt *s = db_stmt(db, QUERY_RECOVER_OWNER);
 
-	rc = owner_after(db, QUERY_RECOVER_OWNER, *owner, &of_key);
-	if (rc == RC_OK || rc == RC_NOTFOUND)
-		rc = owner_after(db, QUERY_EFFECT_OWNER, *owner, &of_effect);
-	if (rc != RC_OK && rc != RC_NOTFOUND)
-		return rc;
-	*owner = of_key < of_effect ? of_key : of_effect;
-	return *owner != INT64_MAX ? RC_OK : RC_NOTFOUND;
+	db_bindf(s, "i", *owner);
+	return db_onef(s, "i", owner);
 }
 
 /* A dead owner stays dead, so this test need not be in the transaction that
