@@ -76,7 +76,7 @@ enum rc tx_this_effect(struct tx *tx, struct effect *e);
 #define TX_SEARCHES 0x20 /* all keys, for leases or by their age */
 /* Leaves nothing where a page is damaged: RC_CORRUPT. */
 #define TX_WHOLE 0x40
-/* A request waits for it, for which nothing has run: SQLite's WRITE_REFUSABLE. */
+/* A request waits for it, and nothing has run: SQLite's WRITE_REFUSABLE. */
 #define TX_REFUSABLE 0x80
 
 /* --- transactions that write ---------------------------------------------- */

@@ -211,9 +211,10 @@ enum rc db_checkpoint(struct db *db, bool truncate);
 
 /*
  * Copies the whole database, as it is at one moment, into an existing, empty
- * file, which the caller lets no other process open.  No part of its name may be
- * a symbolic link.  Now and then next() is called, and ends the copy with another
- * result than RC_OK.  *bytes: the length of the file, which is not synced.
+ * file, which the caller lets no other process open.  No part of its name may
+ * be a symbolic link.  Now and then next() is called, and ends the copy with
+ * another result than RC_OK.  *bytes: the length of the file, which is not
+ * synced.
  *
  * It is made by SQLite's backup interface inside a read transaction of the
  * source.  So writers of any process go on, and none of their commits makes the

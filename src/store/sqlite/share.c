@@ -22,8 +22,8 @@
 
 #include "clock.h"
 #include "log.h"
-#include "share.h"
 #include "store_ops.h"
+#include "share.h"
 
 /* Shortest and longest gap (ms). */
 #define GAP_MIN 1
