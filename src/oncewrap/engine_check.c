@@ -270,82 +270,53 @@ engine_check_scope(struct job *job)
 
 /* --- the body, and the fingerprint of a request --------------------------- */
 
-void
-engine_body_open(struct engine_body *b, const struct request *rq)
+enum rc
+engine_read_body(const struct request *rq, request_take_fn *take, void *arg)
 {
-	memset(b, 0, sizeof(*b));
-	b->rq = rq;
-	if (rq->body_fd == -1) {
-		if (rq->body == NULL && rq->body_len > 0)
-			b->rc = RC_IO;
-		return;
-	}
-	if ((b->room = malloc(PART)) == NULL)
-		b->rc = RC_NOMEM;
-}
+	enum rc rc = RC_OK;
+	uint64_t at, left;
+	ssize_t n = 0;
+	char *room;
 
-void
-engine_body_close(struct engine_body *b)
-{
-	free(b->room);
-	b->room = NULL;
-}
-
-bool
-engine_body_next(struct engine_body *b)
-{
-	const struct request *rq = b->rq;
-	uint64_t left = rq->body_len - b->at;
-	ssize_t n;
-
-	if (b->rc != RC_OK || left == 0)
-		return false;
-	if (rq->body_fd == -1) {
-		b->bytes = rq->body;
-		b->n = rq->body_len;
-		b->at += b->n;
-		return true;
-	}
-	do
-		n = pread(rq->body_fd, b->room,
-		    left < PART ? (size_t)left : PART, (off_t)b->at);
-	while (n == -1 && errno == EINTR);
-	if (n <= 0) {
+	if (rq->body_len == 0)
+		return RC_OK;
+	if (rq->body_fd == -1)
+		return rq->body != NULL ? take(arg, rq->body, rq->body_len)
+					: RC_IO;
+	if ((room = malloc(PART)) == NULL)
+		return RC_NOMEM;
+	for (at = 0; rc == RC_OK && at < rq->body_len; at += (uint64_t)n) {
+		left = rq->body_len - at;
+		do
+			n = pread(rq->body_fd, room,
+			    left < PART ? (size_t)left : PART, (off_t)at);
+		while (n == -1 && errno == EINTR);
+		if (n > 0) {
+			rc = take(arg, room, (size_t)n);
+			continue;
+		}
 		log_event(LOG_ERROR, "body-unreadable", rq->log,
 		    LOG_S("why", n == 0 ? "too short" : strerror(errno)));
-		b->rc = RC_IO;
-		return false;
+		rc = RC_IO;
 	}
-	b->bytes = b->room;
-	b->n = (size_t)n;
-	b->at += b->n;
-	return true;
+	free(room);
+	return rc;
 }
 
 enum rc
 engine_fingerprint(struct job *job, const char *fingerprint_spec)
 {
-	struct fingerprint *fp;
-	struct engine_body body;
+	struct fingerprint_of of = {
+		.req = job->rq, .key = job->key, .read = engine_read_body
+	};
 	enum rc rc;
 
 	if (fingerprint_needs_json(job->rq, fingerprint_spec) &&
 	    (rc = engine_read_json(job)) != RC_OK)
 		return rc;
-	rc = fingerprint_new(
-	    &fp, job->rq, job->json, fingerprint_spec, job->key);
-	while (rc == RC_OK && (rc = fingerprint_next(fp)) == RC_PENDING) {
-		rc = RC_OK;
-		engine_body_open(&body, job->rq);
-		while (rc == RC_OK && engine_body_next(&body))
-			rc = fingerprint_feed(fp, body.bytes, body.n);
-		if (rc == RC_OK)
-			rc = body.rc;
-		engine_body_close(&body);
-	}
-	if (rc == RC_OK)
-		fingerprint_end(fp, job->reservation.fingerprint);
-	fingerprint_free(fp);
+	of.json = job->json;
+	rc = fingerprint_make(
+	    &of, fingerprint_spec, job->reservation.fingerprint);
 	engine_drop_json(job);
 	return rc;
 }

@@ -287,25 +287,9 @@ bool engine_refuse_stop(struct job *job);
 bool engine_take_memory(struct job *job, enum place then, enum place *next);
 void engine_give_memory(struct job *job);
 
-/* The body of a request, part by part: a body in a file is read from the file,
- * so that it takes no memory. */
-struct engine_body {
-	const void *bytes; /* the part: n bytes, until the next call */
-	size_t n;
-	enum rc rc; /* why there is no next part: RC_OK is the end */
-
-	/* private */
-	const struct request *rq;
-	uint64_t at;
-	char *room;
-};
-
-/* The caller calls engine_body_close(). */
-void engine_body_open(struct engine_body *b, const struct request *rq);
-void engine_body_close(struct engine_body *b);
-
-/* Gets the next part. */
-bool engine_body_next(struct engine_body *b);
+/* Reads the body of a request: a body in a file is read from the file, so that
+ * it takes no memory. */
+request_read_fn engine_read_body;
 
 /* Reads the body as JSON, once.  RC_OK, RC_NOMEM, RC_IO. */
 enum rc engine_read_json(struct job *job);

@@ -161,21 +161,6 @@ engine_drop_json(struct job *job)
 /* --- the key -------------------------------------------------------------- */
 
 static enum rc
-search_form(struct job *job, struct key_search *search)
-{
-	struct engine_body body;
-	enum rc rc = RC_OK;
-
-	engine_body_open(&body, job->rq);
-	while (rc == RC_OK && engine_body_next(&body))
-		rc = key_search_feed(search, body.bytes, body.n);
-	if (rc == RC_OK)
-		rc = body.rc;
-	engine_body_close(&body);
-	return rc == RC_OK ? key_search_end(search) : rc;
-}
-
-static enum rc
 search(struct job *job, struct key_search *search)
 {
 	const struct conf_route *rule = job->rule;
@@ -196,7 +181,7 @@ search(struct job *job, struct key_search *search)
 	case KEY_NEEDS_NOTHING:
 		break;
 	case KEY_NEEDS_FORM:
-		rc = search_form(job, search);
+		rc = key_search_form(search, job->rq, engine_read_body);
 		break;
 	case KEY_NEEDS_JSON:
 		rc = engine_read_json(job);

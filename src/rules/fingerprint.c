@@ -5,8 +5,7 @@
  * preceded by its length or is a digest, and the spec determines the number
  * of parts.
  *
- * This file reads a body that is in a file only as it is fed, so its memory is
- * bounded, but for the canonical form of JSON.
+ * The memory is bounded, but for the canonical form of JSON.
  */
 #include "config.h"
 
@@ -24,26 +23,11 @@
 #include "media.h"
 #include "fingerprint.h"
 
-enum feed {
-	FEED_BEGIN,
-	FEED_SEARCH, /* the body is fed to find members that are the key */
-	FEED_FORM,   /* the body is fed as a form */
-	FEED_EXACT,  /* the body is fed as bytes */
-	FEED_DONE
-};
-
 struct fingerprint {
-	const struct request *req;
-	const struct json *json; /* the body, or NULL */
-	const char *key;
+	const struct fingerprint_of *of;
 	struct fingerprint_spec spec;
-	enum feed state;
 	struct digest md;
 	struct buf type; /* media type of the body */
-	uint64_t fed;    /* bytes, in this state */
-
-	struct key_search search;
-	bool searching;
 	/* The parts of alternatives that are the key. */
 	const struct conf_source *is_key[2 * LIMIT_KEY_FROM];
 	size_t nkeys;
@@ -87,20 +71,49 @@ is_key(const struct fingerprint *fp, enum conf_source_kind kind,
 	return false;
 }
 
-/* The search is complete: notes the members that are the key. */
+/* Notes the members that are the key. */
 static void
-note_keys(struct fingerprint *fp)
+note_keys(struct fingerprint *fp, const struct key_search *search)
 {
 	const struct conf_key_from *keys = &fp->spec.keys;
 	unsigned j;
 	size_t i;
 
 	for (i = 0; i < keys->n; i++) {
-		if (!key_search_has(&fp->search, i, fp->key))
+		if (!key_search_has(search, i, fp->of->key))
 			continue;
 		for (j = 0; j < keys->item[i].n; j++)
 			fp->is_key[fp->nkeys++] = &keys->item[i].part[j];
 	}
+}
+
+static enum rc
+find_keys(struct fingerprint *fp)
+{
+	const struct request *req = fp->of->req;
+	struct key_search search;
+	enum rc rc;
+
+	if (fp->spec.keys.n == 0)
+		return RC_OK;
+	rc = key_search_init(
+	    &search, &fp->spec.keys, CONF_SYNTAX_ANY, req, NULL);
+	if (rc == RC_OK) {
+		switch (key_search_needs(&search, true)) {
+		case KEY_NEEDS_FORM:
+			rc = key_search_form(&search, req, fp->of->read);
+			break;
+		case KEY_NEEDS_JSON:
+			rc = key_search_json(&search, fp->of->json);
+			break;
+		case KEY_NEEDS_NOTHING:
+			break;
+		}
+	}
+	if (rc == RC_OK)
+		note_keys(fp, &search);
+	key_search_free(&search);
+	return rc;
 }
 
 /* Appends the query without the parameters that are the key. */
@@ -133,7 +146,7 @@ add_query(struct fingerprint *fp, struct form *form, struct buf *out)
 static enum rc
 hash_query(struct fingerprint *fp)
 {
-	const char *query = fp->req->query;
+	const char *query = fp->of->req->query;
 	struct form form;
 	struct buf out;
 	enum rc rc;
@@ -194,8 +207,8 @@ hash_json(struct fingerprint *fp)
 
 	if ((rc = all_ignored(fp, &ignore)) != RC_OK)
 		return rc;
-	buf_init(&canonical, fp->req->body_len);
-	rc = json_canonical(fp->json, &ignore, &canonical);
+	buf_init(&canonical, fp->of->req->body_len);
+	rc = json_canonical(fp->of->json, &ignore, &canonical);
 	digest_text(&fp->md, "json");
 	digest_part(&fp->md, canonical.data, canonical.len);
 	free(ignore.item);
@@ -261,30 +274,51 @@ hash_fields(struct fingerprint *fp)
 }
 
 static enum rc
-end_form(struct fingerprint *fp)
+take_exact(void *arg, const void *bytes, size_t n)
 {
-	enum rc rc;
-
-	form_finish(&fp->form);
-	if ((rc = hash_fields(fp)) != RC_OK)
-		return rc;
-	digest_text(
-	    &fp->md, fp->form.kind == FORM_MULTIPART ? "parts" : "fields");
-	digest_count(&fp->md, fp->fields);
-	digest_nested(&fp->md, &fp->form_md);
+	digest_bytes(arg, bytes, n);
 	return RC_OK;
 }
 
-/* --- the states -------------------------------------------------------- */
+static enum rc
+hash_exact(struct fingerprint *fp)
+{
+	const struct request *req = fp->of->req;
+
+	digest_text(&fp->md, "exact");
+	digest_count(&fp->md, req->body_len);
+	return fp->of->read(req, take_exact, &fp->md);
+}
 
 static enum rc
-begin_exact(struct fingerprint *fp)
+take_form(void *arg, const void *bytes, size_t n)
 {
-	fp->state = FEED_EXACT;
-	fp->fed = 0;
-	digest_text(&fp->md, "exact");
-	digest_count(&fp->md, fp->req->body_len);
-	return RC_PENDING;
+	struct fingerprint *fp = arg;
+
+	form_feed(&fp->form, bytes, n);
+	return hash_fields(fp);
+}
+
+/* What is no form counts as bytes. */
+static enum rc
+hash_form(struct fingerprint *fp, enum form_kind kind)
+{
+	const struct request *req = fp->of->req;
+	enum rc rc;
+
+	form_init(&fp->form, kind, request_param(req, "CONTENT_TYPE"));
+	digest_begin(&fp->form_md);
+	if ((rc = fp->of->read(req, take_form, fp)) == RC_OK) {
+		form_finish(&fp->form);
+		rc = hash_fields(fp);
+	}
+	form_free(&fp->form);
+	if (rc != RC_OK)
+		return rc == RC_NOTFOUND ? hash_exact(fp) : rc;
+	digest_text(&fp->md, kind == FORM_MULTIPART ? "parts" : "fields");
+	digest_count(&fp->md, fp->fields);
+	digest_nested(&fp->md, &fp->form_md);
+	return RC_OK;
 }
 
 /* Whether the body counts as a form.  An urlencoded one counts as bytes where
@@ -293,7 +327,7 @@ static enum form_kind
 counts_as(const struct fingerprint *fp)
 {
 	const struct conf_key_from *keys = &fp->spec.keys;
-	const char *type = request_param(fp->req, "CONTENT_TYPE");
+	const char *type = request_param(fp->of->req, "CONTENT_TYPE");
 	enum form_kind kind = form_kind_of(type);
 	unsigned j;
 	size_t i;
@@ -310,163 +344,52 @@ counts_as(const struct fingerprint *fp)
 }
 
 static enum rc
-begin_body(struct fingerprint *fp)
+hash_body(struct fingerprint *fp)
 {
 	enum form_kind kind = counts_as(fp);
 
-	fp->state = FEED_DONE;
 	if (fp->spec.how == CONF_FINGERPRINT_NONE)
 		return RC_OK;
-	if (fp->spec.how == CONF_FINGERPRINT_VALUE &&
+	if (fp->spec.how == CONF_FINGERPRINT_VALUE && fp->of->json != NULL &&
 	    media_is_json(fp->type.data))
-		return fp->json != NULL ? hash_json(fp) : begin_exact(fp);
-	if (kind == FORM_NONE)
-		return begin_exact(fp);
-	form_init(&fp->form, kind, request_param(fp->req, "CONTENT_TYPE"));
-	fp->state = FEED_FORM;
-	fp->fields = fp->fed = 0;
-	digest_begin(&fp->form_md);
-	return RC_PENDING;
+		return hash_json(fp);
+	return kind == FORM_NONE ? hash_exact(fp) : hash_form(fp, kind);
 }
 
 static enum rc
-hash_head(struct fingerprint *fp)
+hash_request(struct fingerprint *fp)
 {
 	const struct conf_list *headers = &fp->spec.headers;
-	enum rc rc = RC_OK;
+	const struct request *req = fp->of->req;
+	enum rc rc = find_keys(fp);
 
-	digest_text(&fp->md, fp->req->method);
-	digest_text(&fp->md, fp->req->path);
-	if (fp->spec.how != CONF_FINGERPRINT_NONE) {
+	digest_text(&fp->md, req->method);
+	digest_text(&fp->md, req->path);
+	if (rc == RC_OK && fp->spec.how != CONF_FINGERPRINT_NONE) {
 		rc = hash_query(fp);
 		digest_part(&fp->md, fp->type.data, fp->type.len);
 	}
 	for (size_t i = 0; i < headers->n && rc == RC_OK; i++)
-		rc = hash_field(&fp->md, fp->req, headers->item[i]);
-	return rc == RC_OK ? begin_body(fp) : rc;
-}
-
-static enum rc
-begin_search(struct fingerprint *fp)
-{
-	const struct request *req = fp->req;
-	enum rc rc;
-
-	if (fp->spec.keys.n == 0)
-		return hash_head(fp);
-	fp->searching = true;
-	rc = key_search_init(
-	    &fp->search, &fp->spec.keys, CONF_SYNTAX_ANY, req, NULL);
-	if (rc != RC_OK)
-		return rc;
-	switch (key_search_needs(&fp->search, true)) {
-	case KEY_NEEDS_FORM:
-		fp->state = FEED_SEARCH;
-		fp->fed = 0;
-		return RC_PENDING;
-	case KEY_NEEDS_JSON:
-		rc = key_search_json(&fp->search, fp->json);
-		break;
-	case KEY_NEEDS_NOTHING:
-		break;
-	}
-	note_keys(fp);
-	return rc == RC_OK ? hash_head(fp) : rc;
+		rc = hash_field(&fp->md, req, headers->item[i]);
+	return rc == RC_OK ? hash_body(fp) : rc;
 }
 
 enum rc
-fingerprint_new(struct fingerprint **out, const struct request *req,
-    const struct json *json, const char *fingerprint_spec, const char *key)
+fingerprint_make(const struct fingerprint_of *of, const char *fingerprint_spec,
+    unsigned char out[FINGERPRINT_LEN])
 {
-	const char *type = request_param(req, "CONTENT_TYPE");
-	struct fingerprint *fp = calloc(1, sizeof(*fp));
+	const char *type = request_param(of->req, "CONTENT_TYPE");
+	struct fingerprint fp = { .of = of };
 	enum rc rc;
 
-	*out = fp;
-	if (fp == NULL)
-		return RC_NOMEM;
-	fp->req = req;
-	fp->json = json;
-	fp->key = key;
-	buf_init(&fp->type, LIMIT_PARAMS);
-	form_init(&fp->form, FORM_NONE, NULL);
-	rc = fingerprint_spec_read(fingerprint_spec, &fp->spec);
+	buf_init(&fp.type, LIMIT_PARAMS);
+	digest_begin(&fp.md);
+	rc = fingerprint_spec_read(fingerprint_spec, &fp.spec);
 	if (rc == RC_OK && type != NULL)
-		rc = media_type(type, strlen(type), &fp->type);
-	digest_begin(&fp->md);
+		rc = media_type(type, strlen(type), &fp.type);
+	if (rc == RC_OK && (rc = hash_request(&fp)) == RC_OK)
+		digest_end(&fp.md, out);
+	fingerprint_spec_free(&fp.spec);
+	buf_free(&fp.type);
 	return rc;
-}
-
-void
-fingerprint_free(struct fingerprint *fp)
-{
-	if (fp == NULL)
-		return;
-	fingerprint_spec_free(&fp->spec);
-	if (fp->searching)
-		key_search_free(&fp->search);
-	form_free(&fp->form);
-	buf_free(&fp->type);
-	free(fp);
-}
-
-enum rc
-fingerprint_next(struct fingerprint *fp)
-{
-	enum rc rc;
-
-	/* The body was read whole. */
-	if (fp->state != FEED_BEGIN && fp->state != FEED_DONE &&
-	    fp->fed != fp->req->body_len)
-		return RC_IO;
-	switch (fp->state) {
-	case FEED_BEGIN:
-		return begin_search(fp);
-	case FEED_SEARCH:
-		rc = key_search_end(&fp->search);
-		note_keys(fp);
-		return rc == RC_OK ? hash_head(fp) : rc;
-	case FEED_FORM:
-		rc = end_form(fp);
-		fp->state = FEED_DONE;
-		return rc == RC_NOTFOUND ? begin_exact(fp) : rc;
-	case FEED_EXACT:
-		fp->state = FEED_DONE;
-		return RC_OK;
-	case FEED_DONE:
-		return RC_OK;
-	}
-	assert(!"a state");
-	return RC_INVALID;
-}
-
-enum rc
-fingerprint_feed(struct fingerprint *fp, const void *bytes, size_t n)
-{
-	enum rc rc;
-
-	fp->fed += n;
-	switch (fp->state) {
-	case FEED_SEARCH:
-		return key_search_feed(&fp->search, bytes, n);
-	case FEED_FORM:
-		form_feed(&fp->form, bytes, n);
-		rc = hash_fields(fp);
-		return rc == RC_NOTFOUND ? RC_OK : rc;
-	case FEED_EXACT:
-		digest_bytes(&fp->md, bytes, n);
-		return RC_OK;
-	case FEED_BEGIN:
-	case FEED_DONE:
-		break;
-	}
-	assert(!"fingerprint_next() has asked for the body");
-	return RC_INVALID;
-}
-
-void
-fingerprint_end(struct fingerprint *fp, unsigned char out[FINGERPRINT_LEN])
-{
-	assert(fp->state == FEED_DONE);
-	digest_end(&fp->md, out);
 }

@@ -22,28 +22,23 @@
 bool
 fingerprint_needs_json(const struct request *req, const char *fingerprint_spec);
 
+struct fingerprint_of {
+	const struct request *req;
+	/* The body, or NULL: it is not I-JSON, or not needed. */
+	const struct json *json;
+	/* The request's key.  The members of query and body that are the key do
+	 * not count. */
+	const char *key;
+	request_read_fn *read;
+};
+
 /*
- * Makes the fingerprint of a request by a spec.  key: the request's key; the
- * members of query and body that are the key do not count.  json: the body, or
- * NULL: it is not I-JSON, or not needed.
- *
- *	fingerprint_new(&fp, req, json, fingerprint_spec, key)
- *	while ((rc = fingerprint_next(fp)) == RC_PENDING)
- *		fingerprint_feed(fp, ...) the whole body, in any parts
- *	fingerprint_end(fp, out)		rc was RC_OK
- *	fingerprint_free(fp)			in any case
- *
- * Errors: RC_NOMEM, RC_IO (the body could not be read whole), or RC_VERSION:
- * this release does not know the spec.
+ * Makes the fingerprint of a request by a spec.  Errors: RC_NOMEM, RC_IO (the
+ * body could not be read whole), or RC_VERSION: this release does not know the
+ * spec.
  */
-struct fingerprint;
-enum rc fingerprint_new(struct fingerprint **out, const struct request *req,
-    const struct json *json, const char *fingerprint_spec, const char *key);
-enum rc fingerprint_next(struct fingerprint *fp);
-enum rc fingerprint_feed(struct fingerprint *fp, const void *bytes, size_t n);
-void
-fingerprint_end(struct fingerprint *fp, unsigned char out[FINGERPRINT_LEN]);
-void fingerprint_free(struct fingerprint *fp);
+enum rc fingerprint_make(const struct fingerprint_of *of,
+    const char *fingerprint_spec, unsigned char out[FINGERPRINT_LEN]);
 
 /* --- the spec ------------------------------------------------------------- */
 

@@ -267,15 +267,6 @@ key_search_needs(const struct key_search *s, bool all)
 	return KEY_NEEDS_NOTHING;
 }
 
-enum rc
-key_search_feed(struct key_search *s, const void *bytes, size_t n)
-{
-	enum form_event event;
-
-	form_feed(&s->form, bytes, n);
-	return read_fields(s, CONF_FROM_FORM, &event);
-}
-
 static void
 refuse_all(
     struct key_search *s, enum conf_source_kind kind, enum key_verdict verdict)
@@ -287,14 +278,27 @@ refuse_all(
 			key_value_refuse(&s->value[i], verdict);
 }
 
-enum rc
-key_search_end(struct key_search *s)
+static enum rc
+take_body(void *arg, const void *bytes, size_t n)
 {
+	struct key_search *s = arg;
 	enum form_event event;
-	enum rc rc;
 
-	form_finish(&s->form);
-	rc = read_fields(s, CONF_FROM_FORM, &event);
+	form_feed(&s->form, bytes, n);
+	return read_fields(s, CONF_FROM_FORM, &event);
+}
+
+enum rc
+key_search_form(
+    struct key_search *s, const struct request *rq, request_read_fn *read)
+{
+	enum form_event event = FORM_NEED;
+	enum rc rc = read(rq, take_body, s);
+
+	if (rc == RC_OK) {
+		form_finish(&s->form);
+		rc = read_fields(s, CONF_FROM_FORM, &event);
+	}
 	if (rc == RC_OK && event == FORM_BAD)
 		refuse_all(s, CONF_FROM_FORM, KEY_BAD_FORM);
 	return rc;

@@ -4,8 +4,7 @@
  * The head is searched by key_search_init().  The body is searched only where
  * key_search_needs() says so:
  *
- *	KEY_NEEDS_FORM	key_search_feed() gets the whole body in parts, then
- *			key_search_end() is called
+ *	KEY_NEEDS_FORM	key_search_form() reads the body
  *	KEY_NEEDS_JSON	key_search_json() gets the body as JSON
  *
  * The memory is bounded.
@@ -48,9 +47,9 @@ void key_search_free(struct key_search *s);
  * is there already. */
 enum key_needs key_search_needs(const struct key_search *s, bool all);
 
-/* RC_OK or RC_NOMEM. */
-enum rc key_search_feed(struct key_search *s, const void *bytes, size_t n);
-enum rc key_search_end(struct key_search *s);
+/* RC_OK, RC_NOMEM, RC_IO. */
+enum rc key_search_form(
+    struct key_search *s, const struct request *rq, request_read_fn *read);
 
 /* json: the body, or NULL: it is not I-JSON.  RC_OK or RC_NOMEM. */
 enum rc key_search_json(struct key_search *s, const struct json *json);

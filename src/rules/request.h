@@ -50,6 +50,15 @@ struct request {
 	struct log_request *log;
 };
 
+/* Takes the next bytes of a body.  RC_OK, or the code that is to be returned. */
+typedef enum rc request_take_fn(void *arg, const void *bytes, size_t n);
+
+/* Gives the whole body to a function, in parts that follow each other.  RC_OK,
+ * RC_NOMEM, RC_IO (it could not be read whole), or what the function has
+ * returned: it gets no more then. */
+typedef enum rc
+request_read_fn(const struct request *req, request_take_fn *take, void *arg);
+
 /* The value of the last parameter of that name, which is the one for the
  * handler; NULL: there is none. */
 const char *request_param(const struct request *req, const char *name);

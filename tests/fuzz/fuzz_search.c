@@ -25,15 +25,33 @@ static const char text[] =
     "[defaults]\nkey_from = cookie:a query:k form:k+query:l form:k json:/k/0 "
     "json:/id\n";
 
+/* How much of a body is read at a time. */
+static size_t piece;
+
+static enum rc
+read_body(const struct request *rq, request_take_fn *take, void *arg)
+{
+	enum rc rc = RC_OK;
+	size_t at, n;
+
+	for (at = 0; rc == RC_OK && at < rq->body_len; at += n) {
+		n = rq->body_len - at;
+		if (n > piece)
+			n = piece;
+		rc = take(arg, (const char *)rq->body + at, n);
+	}
+	return rc;
+}
+
 static enum key_verdict
-search(const struct conf_route *route, const struct request *rq, size_t piece,
-    struct key *key)
+search(
+    const struct conf_route *route, const struct request *rq, struct key *key)
 {
 	const struct conf_source *source;
 	struct key_search s;
 	enum key_verdict verdict;
 	struct json *json;
-	size_t at, n;
+	size_t n;
 	bool has = false;
 
 	assert(key_search_init(
@@ -42,14 +60,7 @@ search(const struct conf_route *route, const struct request *rq, size_t piece,
 	case KEY_NEEDS_NOTHING:
 		break;
 	case KEY_NEEDS_FORM:
-		for (at = 0; at < rq->body_len; at += n) {
-			n = rq->body_len - at;
-			if (n > piece)
-				n = piece;
-			assert(key_search_feed(&s, (const char *)rq->body + at,
-				   n) == RC_OK);
-		}
-		assert(key_search_end(&s) == RC_OK);
+		assert(key_search_form(&s, rq, read_body) == RC_OK);
 		break;
 	case KEY_NEEDS_JSON:
 		assert(
@@ -74,32 +85,19 @@ search(const struct conf_route *route, const struct request *rq, size_t piece,
 
 static void
 fingerprint(const struct conf_route *route, const struct request *rq,
-    const char *key, size_t piece, unsigned char *out)
+    const char *key, unsigned char *out)
 {
+	struct fingerprint_of of = { .req = rq, .key = key, .read = read_body };
 	struct json *json = NULL;
-	struct fingerprint *fp;
 	struct buf spec;
-	size_t at, n;
-	enum rc rc;
 
 	buf_init(&spec, 10000);
 	assert(fingerprint_spec_write(route, &spec) == RC_OK);
 	if (fingerprint_needs_json(rq, spec.data))
 		assert(
 		    json_read(&json, rq->body, rq->body_len) != JSON_NO_MEMORY);
-	assert(fingerprint_new(&fp, rq, json, spec.data, key) == RC_OK);
-	while ((rc = fingerprint_next(fp)) == RC_PENDING) {
-		for (at = 0; at < rq->body_len; at += n) {
-			n = rq->body_len - at;
-			if (n > piece)
-				n = piece;
-			assert(fingerprint_feed(fp, (const char *)rq->body + at,
-				   n) == RC_OK);
-		}
-	}
-	assert(rc == RC_OK);
-	fingerprint_end(fp, out);
-	fingerprint_free(fp);
+	of.json = json;
+	assert(fingerprint_make(&of, spec.data, out) == RC_OK);
 	json_free(json);
 	buf_free(&spec);
 }
@@ -128,14 +126,18 @@ check(const struct conf_route *route, const struct request *rq)
 {
 	unsigned char one[FINGERPRINT_LEN], two[FINGERPRINT_LEN];
 	struct key whole, cut;
-	enum key_verdict verdict = search(route, rq, SIZE_MAX, &whole);
+	enum key_verdict verdict;
 
-	assert(search(route, rq, 3, &cut) == verdict);
+	piece = SIZE_MAX;
+	verdict = search(route, rq, &whole);
+	piece = 3;
+	assert(search(route, rq, &cut) == verdict);
 	assert(strcmp(whole.text, cut.text) == 0);
 	if (verdict != KEY_OK)
 		return;
-	fingerprint(route, rq, whole.text, SIZE_MAX, one);
-	fingerprint(route, rq, whole.text, 3, two);
+	fingerprint(route, rq, whole.text, two);
+	piece = SIZE_MAX;
+	fingerprint(route, rq, whole.text, one);
 	assert(memcmp(one, two, sizeof(one)) == 0);
 }
 

@@ -133,32 +133,35 @@ static size_t piece = SIZE_MAX;
 static const char *key = "k";
 
 static enum rc
-fingerprint_make(const struct request *req, const char *fingerprint_spec,
+read_body(const struct request *req, request_take_fn *take, void *arg)
+{
+	enum rc rc = RC_OK;
+	size_t at, n;
+
+	if (req->body == NULL && req->body_len > 0)
+		return RC_IO;
+	for (at = 0; rc == RC_OK && at < req->body_len; at += n) {
+		n = req->body_len - at < piece ? req->body_len - at : piece;
+		rc = take(arg, (const char *)req->body + at, n);
+	}
+	return rc;
+}
+
+static enum rc
+hash_of(const struct request *req, const char *fingerprint_spec,
     unsigned char *hash)
 {
+	struct fingerprint_of of = {
+		.req = req, .key = key, .read = read_body
+	};
 	struct json *json = NULL;
-	struct fingerprint *fp;
-	size_t at, n;
 	enum rc rc;
 
 	if (req->body != NULL && fingerprint_needs_json(req, fingerprint_spec))
 		assert_int_not_equal(
 		    json_read(&json, req->body, req->body_len), JSON_NO_MEMORY);
-	rc = fingerprint_new(&fp, req, json, fingerprint_spec, key);
-	while (rc == RC_OK && (rc = fingerprint_next(fp)) == RC_PENDING) {
-		rc = RC_OK;
-		for (at = 0;
-		     rc == RC_OK && at < req->body_len && req->body != NULL;
-		     at += n) {
-			n = req->body_len - at < piece ? req->body_len - at
-						       : piece;
-			rc = fingerprint_feed(
-			    fp, (const char *)req->body + at, n);
-		}
-	}
-	if (rc == RC_OK)
-		fingerprint_end(fp, hash);
-	fingerprint_free(fp);
+	of.json = json;
+	rc = fingerprint_make(&of, fingerprint_spec, hash);
 	json_free(json);
 	return rc;
 }
@@ -188,7 +191,7 @@ make(const struct spec *s, const char *fingerprint_spec, unsigned char *hash)
 	memcpy(body, s->body, req.body_len);
 	req.body = req.body_len > 0 ? body : NULL;
 	memset(hash, 0, FINGERPRINT_LEN);
-	rc = fingerprint_make(&req, fingerprint_spec, hash);
+	rc = hash_of(&req, fingerprint_spec, hash);
 	free(body);
 	return rc;
 }
@@ -478,7 +481,7 @@ TEST(body_that_cannot_be_read)
 		.body_fd = -1,
 	};
 
-	assert_int_equal(fingerprint_make(&req, RJSON, hash), RC_IO);
+	assert_int_equal(hash_of(&req, RJSON, hash), RC_IO);
 }
 
 static const struct {

@@ -183,9 +183,24 @@ configured(const char *from)
 	return conf_from(text);
 }
 
+/* How much of the body is read at a time. */
+static size_t piece = SIZE_MAX;
+
+static enum rc
+read_body(const struct request *rq, request_take_fn *take, void *arg)
+{
+	enum rc rc = RC_OK;
+	size_t at, n;
+
+	for (at = 0; rc == RC_OK && at < rq->body_len; at += n) {
+		n = rq->body_len - at < piece ? rq->body_len - at : piece;
+		rc = take(arg, (const char *)rq->body + at, n);
+	}
+	return rc;
+}
+
 static enum key_verdict
-find(const struct conf_route *route, const struct row *row, size_t piece,
-    struct key *key)
+find(const struct conf_route *route, const struct row *row, struct key *key)
 {
 	const struct conf_source *source;
 	struct param params[3];
@@ -193,12 +208,12 @@ find(const struct conf_route *route, const struct row *row, size_t piece,
 		.method = "POST",
 		.path = "/",
 		.query = row->query,
+		.body = row->body,
 		.body_len = strlen(row->body),
 		.body_fd = -1 };
 	struct key_search search;
 	enum key_verdict verdict;
 	struct json *json;
-	size_t at, n;
 
 	if (row->cookie != NULL)
 		params[rq.nparams++] =
@@ -214,11 +229,7 @@ find(const struct conf_route *route, const struct row *row, size_t piece,
 	case KEY_NEEDS_NOTHING:
 		break;
 	case KEY_NEEDS_FORM:
-		for (at = 0; at < rq.body_len; at += n) {
-			n = rq.body_len - at < piece ? rq.body_len - at : piece;
-			assert_ok(key_search_feed(&search, row->body + at, n));
-		}
-		assert_ok(key_search_end(&search));
+		assert_ok(key_search_form(&search, &rq, read_body));
 		break;
 	case KEY_NEEDS_JSON:
 		assert_int_not_equal(
@@ -241,12 +252,12 @@ TEST(every_place_and_what_is_no_key_there)
 	enum key_verdict verdict;
 	struct conf *conf;
 	struct key key;
-	size_t i, piece;
+	size_t i;
 
 	for (i = 0; i < COUNT(rows); i++) {
 		conf = configured(rows[i].from);
 		for (piece = 1; piece < 100; piece += 7) {
-			verdict = find(&conf->defaults, &rows[i], piece, &key);
+			verdict = find(&conf->defaults, &rows[i], &key);
 			if (verdict != rows[i].verdict)
 				fail_msg("row %zu: %s: %s", i, rows[i].from,
 				    key_verdict_text(verdict));
@@ -273,7 +284,8 @@ TEST(a_field_of_any_length_is_bounded)
 	memcpy(body, "k=", 2);
 	body[(1 << 20) - 1] = '\0';
 	row.body = body;
-	assert_int_equal(find(&conf->defaults, &row, 4096, &key), KEY_TOO_LONG);
+	piece = 4096;
+	assert_int_equal(find(&conf->defaults, &row, &key), KEY_TOO_LONG);
 	free(body);
 	conf_unref(conf);
 }

@@ -233,6 +233,12 @@ TEST(order_of_json_costs_little)
 static const char *type;
 static struct conf *conf;
 
+static enum rc
+read_whole(const struct request *rq, request_take_fn *take, void *arg)
+{
+	return take(arg, rq->body, rq->body_len);
+}
+
 /* Searches the text, as query, cookies, fields and body, for the key, and makes
  * the fingerprint. */
 static void
@@ -251,16 +257,16 @@ request_work(const struct buf *text)
 		.body_len = text->len,
 		.body_fd = -1 };
 	unsigned char out[FINGERPRINT_LEN];
-	struct fingerprint *fp;
+	const struct fingerprint_of of = {
+		.req = &rq, .key = "k", .read = read_whole
+	};
 	struct key_search s;
 	struct buf spec;
-	enum rc rc;
 
 	assert_ok(key_search_init(
 	    &s, &route->key_from, route->key_syntax, &rq, NULL));
 	if (key_search_needs(&s, true) == KEY_NEEDS_FORM) {
-		assert_ok(key_search_feed(&s, text->data, text->len));
-		assert_ok(key_search_end(&s));
+		assert_ok(key_search_form(&s, &rq, read_whole));
 	}
 	key_search_free(&s);
 	(void)prefer_respond_async(&rq);
@@ -268,12 +274,7 @@ request_work(const struct buf *text)
 
 	buf_init(&spec, LIMIT_FINGERPRINT_SPEC);
 	assert_ok(fingerprint_spec_write(route, &spec));
-	assert_ok(fingerprint_new(&fp, &rq, NULL, spec.data, "k"));
-	while ((rc = fingerprint_next(fp)) == RC_PENDING)
-		assert_ok(fingerprint_feed(fp, text->data, text->len));
-	assert_ok(rc);
-	fingerprint_end(fp, out);
-	fingerprint_free(fp);
+	assert_ok(fingerprint_make(&of, spec.data, out));
 	buf_free(&spec);
 }
 
