@@ -23,7 +23,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "ascii.h"
+#include "address.h"
 #include "systemd.h"
 #include "user.h"
 
@@ -229,11 +229,7 @@ open_unix(const struct conf *conf, const char *path, char **unlink_path,
 	mode_t mask;
 	int fd = -1, rc;
 
-	if (strlen(path) >= sizeof(addr.sun_path))
-		return listen_fail(conf, "socket", err,
-		    "%s: path is longer than %zu bytes", path,
-		    sizeof(addr.sun_path) - 1);
-	memcpy(addr.sun_path, path, strlen(path) + 1);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
 	if (make_way(conf, &addr, err) == -1)
 		return -1;
 	if ((*unlink_path = strdup(path)) == NULL) {
@@ -289,7 +285,6 @@ listen_on(const struct addrinfo *ai)
 	return fd;
 }
 
-/* Opens host:port, or [host]:port for the colons of IPv6. */
 static int
 open_tcp(const struct conf *conf, const char *where, struct conf_error *err)
 {
@@ -297,24 +292,11 @@ open_tcp(const struct conf *conf, const char *where, struct conf_error *err)
 		.ai_family = AF_UNSPEC,
 		.ai_socktype = SOCK_STREAM };
 	struct addrinfo *found = NULL, *ai;
-	const char *colon = strrchr(where, ':'), *from = where, *to = colon;
-	char host[256];
+	char host[ADDRESS_HOST];
+	const char *port = address_split(where, host);
 	int fd = -1, rc;
 
-	if (colon != NULL && *where == '[' && colon > where + 1 &&
-	    colon[-1] == ']') {
-		from++;
-		to--;
-	} else if (colon != NULL &&
-	    memchr(where, ':', (size_t)(colon - where)) != NULL)
-		colon = NULL; /* IPv6 without brackets */
-	if (colon == NULL || to == from || colon[1] == '\0' ||
-	    (size_t)(to - from) >= sizeof(host))
-		return listen_fail(conf, "socket", err,
-		    "tcp:%s: not host:port or [address]:port", where);
-	memcpy(host, from, (size_t)(to - from));
-	host[to - from] = '\0';
-	rc = getaddrinfo(host, colon + 1, &hints, &found);
+	rc = getaddrinfo(host, port, &hints, &found);
 	if (rc != 0)
 		return listen_fail(conf, "socket", err, "tcp:%s: %s", where,
 		    rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
@@ -385,7 +367,8 @@ open_any(const struct conf *conf, char **path, struct conf_error *err)
 {
 	const char *name = conf->socket;
 	int fds = systemd_descriptors();
-	int64_t n = -1;
+	const bool is_fd = name != NULL && strncmp(name, "fd:", 3) == 0;
+	const int fd = is_fd ? (int)strtol(name + 3, NULL, 10) : -1;
 
 	if (name == NULL && fds != 0)
 		return open_systemd(conf, fds, err);
@@ -397,20 +380,12 @@ open_any(const struct conf *conf, char **path, struct conf_error *err)
 		    "configuration, or have the web server start oncewrap "
 		    "with one as descriptor 0");
 	}
-	if (strncmp(name, "fd:", 3) == 0 &&
-	    (!ascii_number(name + 3, &n) || n > INT32_MAX))
-		n = -1;
-	close_others(fds, n);
-	if (n != -1)
-		return open_fd(conf, (int)n, name, err);
+	close_others(fds, fd);
+	if (is_fd)
+		return open_fd(conf, fd, name, err);
 	if (strncmp(name, "unix:", 5) == 0)
 		return open_unix(conf, name + 5, path, err);
-	if (*name == '/')
-		return open_unix(conf, name, path, err);
-	if (strncmp(name, "tcp:", 4) == 0)
-		return open_tcp(conf, name + 4, err);
-	return listen_fail(conf, "socket", err,
-	    "%s: not unix:/path, /path, tcp:host:port or fd:N", name);
+	return open_tcp(conf, name + strlen("tcp:"), err);
 }
 
 int

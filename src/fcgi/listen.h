@@ -9,10 +9,10 @@
 #include "conf.h"
 
 /*
- * Opens conf->socket, else systemd's LISTEN_FDS, else descriptor 0.  Returns a
- * nonblocking, close-on-exec socket that listens, or -1 with a message that
- * names it in err.  *path is the unix socket to be removed at the end, or
- * NULL; the caller frees it.
+ * Opens conf->socket, whose form conf has checked, else systemd's LISTEN_FDS,
+ * else descriptor 0.  Returns a nonblocking, close-on-exec socket that listens,
+ * or -1 with a message that names it in err.  *path is the unix socket to be
+ * removed at the end, or NULL; the caller frees it.
  *
  * A unix socket that no process listens on is replaced.  A unix socket that a
  * process listens on, or a file that is no socket, is an error.

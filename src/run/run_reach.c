@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "address.h"
 #include "clock.h"
 #include "fault.h"
 #include "run.h"
@@ -89,28 +90,15 @@ connect_ended(struct loop_watch *w, unsigned events)
 	run_connect_begin(c);
 }
 
-/* host:port, or [address]:port, as the configuration has checked -> the host.
- * Returns the port. */
-static const char *
-split(const char *where, char host[256])
-{
-	const char *port = strrchr(where, ':');
-	const int brackets = *where == '[';
-
-	snprintf(host, 256, "%.*s", (int)(port - where) - 2 * brackets,
-	    where + brackets);
-	return port + 1;
-}
-
 bool
 run_connect_waits(const char *address)
 {
 	struct in6_addr number;
-	char host[256];
+	char host[ADDRESS_HOST];
 
 	if (strncmp(address, "unix:", 5) == 0)
 		return false;
-	(void)split(address + 4, host);
+	(void)address_split(address + 4, host);
 	return inet_pton(AF_INET, host, &number) != 1 &&
 	    inet_pton(AF_INET6, host, &number) != 1;
 }
@@ -120,7 +108,7 @@ run_connect_find(struct run_connect *c, const char *address)
 {
 	const struct addrinfo hints = { .ai_family = AF_UNSPEC,
 		.ai_socktype = SOCK_STREAM };
-	char host[256];
+	char host[ADDRESS_HOST];
 	const char *port;
 	int error;
 
@@ -139,7 +127,7 @@ run_connect_find(struct run_connect *c, const char *address)
 		c->next = &c->named;
 		return 0;
 	}
-	port = split(address + 4, host);
+	port = address_split(address + 4, host);
 	error = getaddrinfo(host, port, &hints, &c->found);
 	if (error != 0) {
 		c->found = NULL;

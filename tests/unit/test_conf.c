@@ -670,7 +670,9 @@ static const struct bad server_bad[] = {
 	{ "socket",
 	    "run/o.sock | unix:o.sock | unix: | tcp:9000 | tcp::9000 | "
 	    "tcp:h:http | tcp:h: | tcp:::1:9000 | tcp:[]:9000 | tcp:[h]:9000 | "
-	    "tcp:a b:9000 | fd: | fd:-1 | fd:65536",
+	    "tcp:a b:9000 | fd: | fd:-1 | fd:65536 | s | udp:1 | fd:3x | "
+	    "fd:99999999999999999999 | tcp: | tcp:localhost | "
+	    "tcp:127.0.0.1: | tcp:[::1]",
 	    SOCKETS },
 	{ "socket", "" P100 "/aaaaaaa",
 	    "the path of a unix socket is longer than 107 bytes" },

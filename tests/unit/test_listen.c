@@ -209,22 +209,7 @@ TEST(names_that_name_no_socket)
 	static const struct {
 		const char *name, *end;
 	} bad[] = {
-		{ "", "or fd:N" },
-		{ "s", "or fd:N" },
-		{ "udp:1", "or fd:N" },
-		{ "fd:", "or fd:N" },
-		{ "fd:-1", "or fd:N" },
-		{ "fd:3x", "or fd:N" },
-		{ "fd:99999999999999999999", "or fd:N" },
 		{ "fd:987", "not a listening socket" },
-		{ "tcp:", "[address]:port" },
-		{ "tcp:localhost", "[address]:port" },
-		{ "tcp::9000", "[address]:port" },
-		{ "tcp:127.0.0.1:", "[address]:port" },
-		{ "tcp:::1:9000", "[address]:port" },
-		{ "tcp:[]:9000", "[address]:port" },
-		{ "tcp:[::1]", "[address]:port" },
-		{ "tcp:127.0.0.1:http", "" },
 		{ "tcp:203.0.113.1:9000", "Cannot assign requested address" },
 	};
 
