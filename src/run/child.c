@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -88,10 +89,28 @@ struct birth {
  */
 #define OOM_RAISE 500
 #define OOM_MOST  1000
+static const char oom_path[] = "/proc/self/oom_score_adj";
+static char oom_score[12]; /* of children; "": without /proc they stay as is */
 
 /* The soft RLIMIT_NOFILE at the start: programs that use select(2) rely on
  * it. */
 static rlim_t descriptors;
+
+static void
+read_oom_score(void)
+{
+	FILE *file = fopen(oom_path, "re");
+	int score;
+
+	if (file == NULL)
+		return;
+	if (fscanf(file, "%d", &score) == 1) {
+		score += OOM_RAISE;
+		snprintf(oom_score, sizeof(oom_score), "%d",
+		    score < OOM_MOST ? score : OOM_MOST);
+	}
+	fclose(file);
+}
 
 int
 child_init(void)
@@ -103,6 +122,7 @@ child_init(void)
 	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
 		return errno;
 	descriptors = limit.rlim_cur;
+	read_oom_score();
 	do {
 		if ((fd = open("/dev/null", O_RDWR)) == -1)
 			return errno;
@@ -168,52 +188,25 @@ drop_capabilities(void)
 }
 
 /*
+ * Memory that runs out should cost a program and not the daemon.
+ *
  * A child that became another user has made the memory of this process, which
  * it shared, undumpable, and so root the owner of its files in /proc.  This
  * process has the right to act as root in the file system then.
  */
-CHILD_SIDE static long
-open_oom_score(void)
-{
-	static const char path[] = "/proc/self/oom_score_adj";
-	const int flags = O_RDWR | O_CLOEXEC;
-	const uid_t uid = geteuid();
-	long fd = syscall(SYS_openat, AT_FDCWD, path, flags);
-
-	if (fd != -1 || errno != EACCES)
-		return fd;
-	(void)syscall(NR_SETFSUID, 0);
-	fd = syscall(SYS_openat, AT_FDCWD, path, flags);
-	(void)syscall(NR_SETFSUID, uid);
-	return fd;
-}
-
-/* Memory that runs out should cost a program and not the daemon.  Without /proc
- * the child stays as it is. */
 CHILD_SIDE static void
 raise_oom_score(void)
 {
-	char text[8];
-	const long fd = open_oom_score();
-	const long n = syscall(SYS_read, fd, text, sizeof(text));
-	bool negative = n > 0 && text[0] == '-';
-	int value = 0, at;
+	const int flags = O_WRONLY | O_CLOEXEC;
+	const uid_t uid = geteuid();
+	long fd = syscall(SYS_openat, AT_FDCWD, oom_path, flags);
 
-	for (at = negative; at < n && text[at] >= '0' && text[at] <= '9'; at++)
-		value = value * 10 + (text[at] - '0');
-	value = (negative ? -value : value) + OOM_RAISE;
-	if (value > OOM_MOST)
-		value = OOM_MOST;
-	negative = value < 0;
-	at = sizeof(text);
-	do {
-		text[--at] = (char)('0' + abs(value % 10));
-	} while ((value /= 10) != 0);
-	if (negative)
-		text[--at] = '-';
-	if (n > 0)
-		(void)syscall(
-		    SYS_write, fd, text + at, sizeof(text) - (size_t)at);
+	if (fd == -1 && errno == EACCES) {
+		(void)syscall(NR_SETFSUID, 0);
+		fd = syscall(SYS_openat, AT_FDCWD, oom_path, flags);
+		(void)syscall(NR_SETFSUID, uid);
+	}
+	(void)syscall(SYS_write, fd, oom_score, sizeof(oom_score));
 	(void)syscall(SYS_close, fd);
 }
 
