@@ -11,63 +11,27 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "ascii.h"
 #include "date.h"
 
-#define DAY INT64_C(86400000)
-
-/* 1970-01-01 was a Thursday. */
-#define WEEKDAYS "ThuFriSatSunMonTueWed"
+/* Not strftime(): its names follow the locale. */
+#define WEEKDAYS "SunMonTueWedThuFriSat"
 #define MONTHS   "JanFebMarAprMayJunJulAugSepOctNovDec"
 
-/* --- days ---------------------------------------------------------------- */
-
-/* Every line of the log and every replay has a date, so this is fast.  The C
- * library's own functions would read TZ. */
-struct parts {
-	int64_t days; /* since 1970 */
-	int year, month, day, hour, minute, second, ms;
-};
-
-static struct parts
-date_split(int64_t wall)
+/* The parts of a date within the years that both formats can have. */
+static struct tm
+date_split(int64_t wall, int *ms)
 {
 	const int64_t last = INT64_C(253402300799999);
 	const int64_t at = wall < 0 ? 0 : wall > last ? last : wall;
-	const int left = (int)(at % DAY);
-	struct parts t = { .days = at / DAY };
-	int day, era, of_era;
+	const time_t t = (time_t)(at / 1000);
+	struct tm parts;
 
-	t.hour = left / 3600000;
-	t.minute = left / 60000 % 60;
-	t.second = left / 1000 % 60;
-	t.ms = left % 1000;
-	/* Years begin in March here, so that a leap day ends a year.  719468
-	 * days lie between 0000-03-01 and 1970-01-01; 400 years have 146097
-	 * days. */
-	day = (int)t.days + 719468;
-	era = day / 146097;
-	day %= 146097;
-	of_era = (day - day / 1460 + day / 36524 - day / 146096) / 365;
-	day -= of_era * 365 + of_era / 4 - of_era / 100;
-	t.month = (5 * day + 2) / 153;
-	t.day = day - (153 * t.month + 2) / 5 + 1;
-	t.month += t.month < 10 ? 3 : -9;
-	t.year = era * 400 + of_era + (t.month <= 2);
-	return t;
-}
-
-static int64_t
-date_join(const struct parts *t)
-{
-	const int y = t->year - (t->month <= 2);
-	const int m = t->month + (t->month > 2 ? -3 : 9);
-	const int days = y * 365 + y / 4 - y / 100 + y / 400 +
-	    (153 * m + 2) / 5 + t->day - 1 - 719468;
-
-	return days * DAY + (t->hour * 60 + t->minute) * INT64_C(60000) +
-	    t->second * INT64_C(1000);
+	*ms = (int)(at % 1000);
+	gmtime_r(&t, &parts);
+	return parts;
 }
 
 /* --- writing ------------------------------------------------------------ */
@@ -82,37 +46,39 @@ put_number(char *p, int n, int digits, const char *after)
 }
 
 static char *
-put_time(char *p, const struct parts *t)
+put_time(char *p, const struct tm *t)
 {
-	p = put_number(p, t->hour, 2, ":");
-	p = put_number(p, t->minute, 2, ":");
-	return put_number(p, t->second, 2, "");
+	p = put_number(p, t->tm_hour, 2, ":");
+	p = put_number(p, t->tm_min, 2, ":");
+	return put_number(p, t->tm_sec, 2, "");
 }
 
 void
 date_put_rfc3339(int64_t wall, char out[DATE_RFC3339_LEN + 1])
 {
-	const struct parts t = date_split(wall);
+	int ms;
+	const struct tm t = date_split(wall, &ms);
 	char *p = out;
 
-	p = put_number(p, t.year, 4, "-");
-	p = put_number(p, t.month, 2, "-");
-	p = put_number(p, t.day, 2, "T");
+	p = put_number(p, t.tm_year + 1900, 4, "-");
+	p = put_number(p, t.tm_mon + 1, 2, "-");
+	p = put_number(p, t.tm_mday, 2, "T");
 	p = put_time(p, &t);
-	p = put_number(stpcpy(p, "."), t.ms, 3, "Z");
+	p = put_number(stpcpy(p, "."), ms, 3, "Z");
 	assert(p == out + DATE_RFC3339_LEN);
 }
 
 void
 date_put_imf(int64_t wall, char out[DATE_IMF_LEN + 1])
 {
-	const struct parts t = date_split(wall);
+	int ms;
+	const struct tm t = date_split(wall, &ms);
 	char *p = out;
 
-	memcpy(p, &WEEKDAYS[t.days % 7 * 3], 3);
-	p = put_number(stpcpy(p + 3, ", "), t.day, 2, " ");
-	memcpy(p, &MONTHS[(ptrdiff_t)(t.month - 1) * 3], 3);
-	p = put_number(stpcpy(p + 3, " "), t.year, 4, " ");
+	memcpy(p, &WEEKDAYS[(ptrdiff_t)t.tm_wday * 3], 3);
+	p = put_number(stpcpy(p + 3, ", "), t.tm_mday, 2, " ");
+	memcpy(p, &MONTHS[(ptrdiff_t)t.tm_mon * 3], 3);
+	p = put_number(stpcpy(p + 3, " "), t.tm_year + 1900, 4, " ");
 	p = stpcpy(put_time(p, &t), " GMT");
 	assert(p == out + DATE_IMF_LEN);
 }
@@ -124,6 +90,16 @@ date_put_imf(int64_t wall, char out[DATE_IMF_LEN + 1])
  * date, such as a 31st of November, need not be found here: it is not what is
  * written for it.  A leap second is read as the second before it, and added.
  */
+
+/* The year is that of the text. */
+static int64_t
+date_join(struct tm *t, int *leap)
+{
+	*leap = t->tm_sec == 60;
+	t->tm_sec -= *leap;
+	t->tm_year -= 1900;
+	return timegm(t) * INT64_C(1000);
+}
 
 /* Takes [ "." 1*DIGIT ] off the front of the text. */
 static bool
@@ -165,15 +141,14 @@ date_rfc3339(const char *text, int64_t *wall)
 	const size_t n = sizeof("yyyy-mm-ddThh:mm:ss") - 1;
 	char written[DATE_RFC3339_LEN + 1];
 	int64_t at, fraction, offset;
-	struct parts t;
+	struct tm t = { 0 };
 	int leap;
 
-	if (sscanf(text, "%4d-%2d-%2d%*c%2d:%2d:%2d", &t.year, &t.month, &t.day,
-		&t.hour, &t.minute, &t.second) != 6)
+	if (sscanf(text, "%4d-%2d-%2d%*c%2d:%2d:%2d", &t.tm_year, &t.tm_mon,
+		&t.tm_mday, &t.tm_hour, &t.tm_min, &t.tm_sec) != 6)
 		return false;
-	leap = t.second == 60;
-	t.second -= leap;
-	at = date_join(&t);
+	t.tm_mon--;
+	at = date_join(&t, &leap);
 	date_put_rfc3339(at, written);
 	if (leap)
 		memcpy(written + n - 2, "60", 2);
@@ -191,18 +166,16 @@ date_imf(const char *text, int64_t *wall)
 {
 	char written[DATE_IMF_LEN + 1], name[4];
 	const char *month;
-	struct parts t;
+	struct tm t = { 0 };
 	int64_t at;
 	int leap;
 
-	if (sscanf(text, "%*3s, %2d %3s %4d %2d:%2d:%2d", &t.day, name, &t.year,
-		&t.hour, &t.minute, &t.second) != 6 ||
+	if (sscanf(text, "%*3s, %2d %3s %4d %2d:%2d:%2d", &t.tm_mday, name,
+		&t.tm_year, &t.tm_hour, &t.tm_min, &t.tm_sec) != 6 ||
 	    (month = strstr(MONTHS, name)) == NULL)
 		return false;
-	t.month = (int)(month - MONTHS) / 3 + 1;
-	leap = t.second == 60;
-	t.second -= leap;
-	at = date_join(&t);
+	t.tm_mon = (int)(month - MONTHS) / 3;
+	at = date_join(&t, &leap);
 	date_put_imf(at, written);
 	if (leap)
 		memcpy(written + strlen("www, dd mmm yyyy hh:mm:"), "60", 2);
