@@ -80,8 +80,9 @@ find_slow(struct mux *m)
 {
 	struct conn *c = TAILQ_FIRST(&m->heads);
 
-	return c != NULL && clock_mono() - c->head_since >= HEAD_GRACE ? c
-								       : NULL;
+	return c != NULL && clock_mono() - c->arriving_since >= HEAD_GRACE
+	    ? c
+	    : NULL;
 }
 
 /* Finds the connection whose body has been arriving for longest, if that is too
@@ -168,28 +169,6 @@ welcome(struct mux *m, int fd)
 	conn_read(c); /* most have a request to read by now */
 }
 
-/* Whether accept4() may be tried again at once: accept(2) about errors that
- * belong to the new connection. */
-static bool
-transient(int error)
-{
-	switch (error) {
-	case EINTR:
-	case ECONNABORTED:
-	case EPROTO:
-	case EPERM:
-	case ENETDOWN:
-	case ENOPROTOOPT:
-	case EHOSTDOWN:
-	case ENONET:
-	case EHOSTUNREACH:
-	case ENETUNREACH:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* Without a free descriptor accept4() fails before it looks into the
  * backlog. */
 static bool
@@ -229,8 +208,10 @@ accept_one(struct mux *m, int *fd)
 	error = errno;
 	if (error == EMFILE || error == ENFILE)
 		return have_room(m, strerror(error));
-	if (error == EAGAIN || transient(error))
-		return error != EAGAIN;
+	if (error == EAGAIN)
+		return false;
+	if (error == EINTR || error == ECONNABORTED)
+		return true; /* it belongs to the new connection */
 	pause_accepting(m, strerror(error));
 	return false;
 }

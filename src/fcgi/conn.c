@@ -48,38 +48,25 @@ conn_reset(struct exchange *x)
 	x->sent = 0;
 }
 
-/* The time limit of head and parameters runs from their first byte; parking
- * does not start it again. */
+/* What is arriving on the connection: a list of mux, or NULL.  The time runs
+ * from its first byte, or from when the rest of a body was first waited for;
+ * parking does not start it again. */
 static void
-time_head(struct conn *c, bool in_head)
+set_arriving(struct conn *c, struct conn_list *what)
 {
 	struct mux *m = c->mux;
 
-	if (in_head == c->in_head)
+	if (what == c->arriving)
 		return;
-	c->in_head = in_head;
-	if (!in_head) {
-		TAILQ_REMOVE(&m->heads, c, head_link);
+	if (c->arriving != NULL)
+		TAILQ_REMOVE(c->arriving, c, arriving_link);
+	c->arriving = what;
+	if (what == NULL)
 		return;
-	}
-	c->head_since = clock_mono();
-	TAILQ_INSERT_TAIL(&m->heads, c, head_link);
-	mux_time(m, c->head_since + m->io_timeout);
-}
-
-/* The time of a body runs from when the rest of it was first waited for. */
-static void
-time_body(struct conn *c, bool in_body)
-{
-	if (in_body == c->in_body)
-		return;
-	c->in_body = in_body;
-	if (!in_body) {
-		TAILQ_REMOVE(&c->mux->bodies, c, body_link);
-		return;
-	}
-	c->body_since = clock_mono();
-	TAILQ_INSERT_TAIL(&c->mux->bodies, c, body_link);
+	c->arriving_since = clock_mono();
+	TAILQ_INSERT_TAIL(what, c, arriving_link);
+	if (what == &m->heads)
+		mux_time(m, c->arriving_since + m->io_timeout);
 }
 
 void
@@ -96,8 +83,7 @@ conn_close(struct conn *c)
 	struct mux *m = c->mux;
 
 	conn_take(c);
-	time_head(c, false);
-	time_body(c, false);
+	set_arriving(c, NULL);
 	/* A child that is just being started may still hold a copy of the
 	 * descriptor.  Then close() does not end epoll's interest. */
 	loop_unwatch(m->loop, &c->watch);
@@ -260,9 +246,11 @@ conn_park(struct conn *c, enum conn_state state)
 	assert(c->list == NULL);
 	if (m->refusing)
 		mux_again(m);
-	if (reads && c->exchange.conf != NULL)
-		time_body(c, true);
-	time_head(c, reads && c->exchange.conf == NULL && !idle);
+	set_arriving(c,
+	    !reads                         ? NULL
+		: c->exchange.conf != NULL ? &m->bodies
+		: idle                     ? NULL
+					   : &m->heads);
 	if ((reads && m->stopped) || (m->closing && clock_mono() >= m->until)) {
 		conn_close(c);
 		return;
@@ -287,8 +275,7 @@ conn_give(struct conn *c)
 	struct mux *m = c->mux;
 
 	assert(c->list == NULL);
-	time_body(c, false);
-	time_head(c, false);
+	set_arriving(c, NULL);
 	if (m->refusing)
 		mux_again(m);
 	loop_doing("request");

@@ -89,13 +89,11 @@ struct conn {
 	enum conn_state state;
 	struct conn_list *list; /* the list that it is parked on, or NULL */
 	TAILQ_ENTRY(conn) link;
-	int64_t since;      /* mono; on lists with deadlines: parked */
-	bool in_head;       /* the parameters of its request are not complete */
-	int64_t head_since; /* mono */
-	TAILQ_ENTRY(conn) head_link;
-	bool in_body;       /* the parameters are complete, the body is not */
-	int64_t body_since; /* mono */
-	TAILQ_ENTRY(conn) body_link;
+	int64_t since; /* mono; on lists with deadlines: parked */
+	/* heads or bodies: what of its request is not complete yet; or NULL */
+	struct conn_list *arriving;
+	int64_t arriving_since; /* mono */
+	TAILQ_ENTRY(conn) arriving_link;
 	struct fcgi fcgi;
 	struct buf left; /* input that was read and not fed yet */
 	struct exchange exchange;
@@ -122,11 +120,10 @@ struct mux {
 	unsigned nwriting;        /* a helper writes a piece of their bodies */
 	size_t unwritten;         /* bytes of these pieces */
 	unsigned nfreeing;        /* files that a helper frees */
-	/* by head_link, besides the list that each is parked on: the
-	 * connections with in_head, longest first */
-	struct conn_list heads;
-	/* by body_link: the connections with in_body, longest first */
-	struct conn_list bodies;
+	/* by arriving_link, besides the list that each is parked on; longest
+	 * first */
+	struct conn_list heads;  /* the parameters are not complete */
+	struct conn_list bodies; /* they are, and the body is not */
 	struct loop_timer timer; /* the first deadline, or before it */
 	/* sent to itself for the list ready, and for the end */
 	struct loop_message again;

@@ -213,7 +213,8 @@ conn_body_drop(struct exchange *x)
 bool
 conn_body_is_slow(const struct conn *c)
 {
-	return c->in_body && clock_mono() - c->body_since >= c->mux->io_timeout;
+	return c->arriving == &c->mux->bodies &&
+	    clock_mono() - c->arriving_since >= c->mux->io_timeout;
 }
 
 void
@@ -253,7 +254,7 @@ make_room(struct exchange *x, size_t len)
 	enum body_state state = room_for(x, len);
 	struct conn *c;
 
-	TAILQ_FOREACH(c, &x->conn->mux->bodies, body_link)
+	TAILQ_FOREACH(c, &x->conn->mux->bodies, arriving_link)
 	{
 		if (state == BODY_WHOLE || c == x->conn ||
 		    !conn_body_is_slow(c))

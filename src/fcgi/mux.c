@@ -243,9 +243,9 @@ slow_head(struct mux *m)
 {
 	struct conn *c = TAILQ_FIRST(&m->heads);
 
-	if (c == NULL || c->head_since + m->io_timeout <= loop_now(m->loop))
+	if (c == NULL || c->arriving_since + m->io_timeout <= loop_now(m->loop))
 		return c;
-	mux_time(m, c->head_since + m->io_timeout);
+	mux_time(m, c->arriving_since + m->io_timeout);
 	return NULL;
 }
 
