@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "digest.h"
@@ -69,51 +68,31 @@ digest_of(const void *bytes, size_t n, unsigned char out[DIGEST_LEN])
 	digest_end(&d, out);
 }
 
-/* Begins with the key, each of its bytes changed by mask. */
+/* Begins with the secret, each of its bytes changed by mask, as a whole block
+ * of SHA-256. */
 static void
-begin_with_key(
-    struct digest *d, const unsigned char *key, size_t n, unsigned char mask)
+begin_with(struct digest *d, const unsigned char *secret, unsigned char mask)
 {
-	unsigned char block[DIGEST_KEY];
+	unsigned char block[64];
 
 	for (size_t i = 0; i < sizeof(block); i++)
-		block[i] = (unsigned char)(i < n ? key[i] ^ mask : mask);
+		block[i] =
+		    (unsigned char)((i < DIGEST_LEN ? secret[i] : 0) ^ mask);
 	digest_begin(d);
 	digest_bytes(d, block, sizeof(block));
 }
 
-/* RFC 2104, section 2: inner began with the key, and has had the text. */
-static void
-end_with_key(struct digest *inner, const unsigned char *key, size_t n,
-    unsigned char out[DIGEST_LEN])
-{
-	struct digest outer;
-
-	begin_with_key(&outer, key, n, 0x5c);
-	digest_nested(&outer, inner);
-	digest_end(&outer, out);
-}
-
-void
-digest_mac(const void *key, size_t key_len, const void *bytes, size_t n,
-    unsigned char out[DIGEST_LEN])
-{
-	struct digest inner;
-
-	assert(key_len <= DIGEST_KEY);
-	begin_with_key(&inner, key, key_len, 0x36);
-	digest_bytes(&inner, bytes, n);
-	end_with_key(&inner, key, key_len, out);
-}
-
+/* RFC 2104, section 2. */
 void
 digest_mac_for(const unsigned char *secret, const char *purpose,
     const void *bytes, size_t n, unsigned char out[DIGEST_LEN])
 {
-	struct digest inner;
+	struct digest inner, outer;
 
-	begin_with_key(&inner, secret, DIGEST_LEN, 0x36);
+	begin_with(&inner, secret, 0x36);
 	digest_bytes(&inner, purpose, strlen(purpose));
 	digest_bytes(&inner, bytes, n);
-	end_with_key(&inner, secret, DIGEST_LEN, out);
+	begin_with(&outer, secret, 0x5c);
+	digest_nested(&outer, &inner);
+	digest_end(&outer, out);
 }

@@ -35,7 +35,7 @@ add_hmac(struct buf *out, const char *value, size_t value_len,
 {
 	unsigned char md[DIGEST_LEN];
 
-	digest_mac(secret, SCOPE_SECRET_LEN, value, value_len, md);
+	digest_mac_for(secret, "", value, value_len, md);
 	for (size_t i = 0; i < sizeof(md); i++)
 		buf_addf(out, "%02x", md[i]);
 }

@@ -32,7 +32,7 @@ identity_seed_make(
 {
 	unsigned char md[DIGEST_LEN];
 
-	digest_mac(secret, SCOPE_SECRET_LEN, purpose, sizeof(purpose) - 1, md);
+	digest_mac_for(secret, purpose, "", 0, md);
 	seed->k[0] = read_low_first(md, 8);
 	seed->k[1] = read_low_first(md + 8, 8);
 }
