@@ -80,35 +80,11 @@ lock_cond_init(pthread_cond_t *cond)
 	lock_must(pthread_condattr_destroy(&attr));
 }
 
-/* until is NULL: without end. */
-static bool
-wait_until(
-    struct lock *lock, pthread_cond_t *cond, const struct timespec *until)
-{
-	int error;
-
-	/* A waiting thread must hold no lock that other threads may need. */
-	note_give(lock);
-#ifdef LOCK_CHECKS
-	assert(held == 0);
-#endif
-	if (until == NULL)
-		error = pthread_cond_wait(cond, &lock->mutex);
-	else
-		error = pthread_cond_timedwait(cond, &lock->mutex, until);
-	note_take(lock);
-	if (error != ETIMEDOUT)
-		lock_must(error);
-	return error == 0;
-}
-
 bool
 lock_wait(struct lock *lock, pthread_cond_t *cond, int64_t until)
 {
-	const struct timespec ts = { .tv_sec = (time_t)(until / 1000),
-		.tv_nsec = (long)(until % 1000) * 1000000 };
-
-	return wait_until(lock, cond, until != LOCK_FOREVER ? &ts : NULL);
+	return lock_wait_us(
+	    lock, cond, until != LOCK_FOREVER ? until * 1000 : until);
 }
 
 bool
@@ -116,6 +92,19 @@ lock_wait_us(struct lock *lock, pthread_cond_t *cond, int64_t until_us)
 {
 	const struct timespec ts = { .tv_sec = (time_t)(until_us / 1000000),
 		.tv_nsec = (long)(until_us % 1000000) * 1000 };
+	int error;
 
-	return wait_until(lock, cond, &ts);
+	/* A waiting thread must hold no lock that other threads may need. */
+	note_give(lock);
+#ifdef LOCK_CHECKS
+	assert(held == 0);
+#endif
+	if (until_us == LOCK_FOREVER)
+		error = pthread_cond_wait(cond, &lock->mutex);
+	else
+		error = pthread_cond_timedwait(cond, &lock->mutex, &ts);
+	note_take(lock);
+	if (error != ETIMEDOUT)
+		lock_must(error);
+	return error == 0;
 }
