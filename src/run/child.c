@@ -277,19 +277,21 @@ fail:
 
 /* --- children that could not be ended ----------------------------------- */
 
-/* Each holds a descriptor until its process has ended. */
-struct abandoned {
-	int pidfd;
-	struct abandoned *next;
-};
-static struct abandoned *_Atomic abandoned;
+/* Their descriptors; 0: a free place.  Without one the process stays a zombie
+ * until this process ends. */
+static atomic_int abandoned[64];
 
 static void
-add_abandoned(struct abandoned *a)
+add_abandoned(int pidfd)
 {
-	a->next = atomic_load(&abandoned);
-	while (!atomic_compare_exchange_weak(&abandoned, &a->next, a))
-		continue;
+	int none;
+
+	for (size_t i = 0; i < sizeof(abandoned) / sizeof(abandoned[0]); i++) {
+		none = 0;
+		if (atomic_compare_exchange_strong(&abandoned[i], &none, pidfd))
+			return;
+	}
+	close(pidfd);
 }
 
 static bool
@@ -306,35 +308,24 @@ is_reaped(int pidfd)
 static void
 reap_abandoned(void)
 {
-	struct abandoned *a, *next;
+	int pidfd;
 
-	if (atomic_load(&abandoned) == NULL)
-		return;
-	/* The whole list is this thread's, until it puts back the rest. */
-	for (a = atomic_exchange(&abandoned, NULL); a != NULL; a = next) {
-		next = a->next;
-		if (!is_reaped(a->pidfd)) {
-			add_abandoned(a);
+	for (size_t i = 0; i < sizeof(abandoned) / sizeof(abandoned[0]); i++) {
+		if (atomic_load(&abandoned[i]) == 0 ||
+		    (pidfd = atomic_exchange(&abandoned[i], 0)) == 0)
 			continue;
-		}
-		close(a->pidfd);
-		free(a);
+		if (is_reaped(pidfd))
+			close(pidfd);
+		else
+			add_abandoned(pidfd);
 	}
 }
 
 void
 child_abandon(struct child *child)
 {
-	struct abandoned *a = malloc(sizeof(*a));
-
 	reap_abandoned();
-	if (a == NULL) {
-		/* The child stays a zombie until this process ends. */
-		close(child->pidfd);
-	} else {
-		a->pidfd = child->pidfd;
-		add_abandoned(a);
-	}
+	add_abandoned(child->pidfd);
 	child->pidfd = -1;
 	child->pid = -1;
 }
