@@ -238,7 +238,7 @@ struct conf {
 	struct conf_route *routes;
 	size_t nroutes;
 
-	/* [effect NAME], sorted by name */
+	/* [effect NAME], in the order of the file */
 	struct conf_effect *effects;
 	size_t neffects;
 };

@@ -324,14 +324,6 @@ by_length(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-static int
-by_name(const void *a, const void *b)
-{
-	const struct conf_effect *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
 static bool
 parse_parse(struct parser *p)
 {
@@ -356,9 +348,6 @@ parse_parse(struct parser *p)
 	if (conf->nroutes > 0)
 		qsort(conf->routes, conf->nroutes, sizeof(*conf->routes),
 		    by_length);
-	if (conf->neffects > 0)
-		qsort(conf->effects, conf->neffects, sizeof(*conf->effects),
-		    by_name);
 	conf_derive(conf);
 	return true;
 }

@@ -589,9 +589,9 @@ builtin_effect(const struct conf_effect *e)
 	list_is(&e->program.environment, "");
 }
 
-TEST(effects_are_sorted_by_name_and_take_no_defaults)
+TEST(effects_stand_in_order_and_take_no_defaults)
 {
-	static const char *const names[] = { "Mail", "mail", "web-hook" };
+	static const char *const names[] = { "web-hook", "mail", "Mail" };
 
 	load("[effect web-hook]\nprogram = /bin/w 'a b'\n"
 	     "[defaults]\ntimeout = 1s\numask = 0\n"
@@ -607,8 +607,8 @@ TEST(effects_are_sorted_by_name_and_take_no_defaults)
 	assert_null(conf_effect_find(conf, "MAIL"));
 	assert_null(conf_effect_find(conf, ""));
 	assert_int_equal(conf->effects[1].line, 6);
-	list_is(&conf->effects[0].program.argv, "/bin/n");
-	list_is(&conf->effects[2].program.argv, "/bin/w|a b");
+	list_is(&conf->effects[2].program.argv, "/bin/n");
+	list_is(&conf->effects[0].program.argv, "/bin/w|a b");
 }
 
 TEST(effects_above_the_limit_are_refused)
