@@ -7,26 +7,24 @@
  *   parameter = token [ BWS "=" BWS word ]
  *   word      = token / quoted-string
  *
- * A server may ignore any of them, so a field of another form is no error: it
- * is treated as missing.
+ * A server may ignore any of them, so an element of another form is no error:
+ * it is none that is looked for.  A field with a weight that is none is treated
+ * as missing.
  */
 #include "config.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "ascii.h"
 #include "conf_value.h"
+#include "response.h"
 
 #include "prefer.h"
-
-#define BLANKS " \t"
 
 #define WEIGHT_MAX 1000
 
 struct element {
-	const char *name, *value; /* in the field, not terminated */
-	size_t name_len, value_len;
+	struct response_text name, value; /* value.p NULL: there is none */
 	bool other; /* a parameter that no document of ours has */
 	unsigned weight;
 };
@@ -36,117 +34,73 @@ struct list {
 	const struct request *request;
 	const char *variable;
 	size_t next;   /* of the request's parameters */
-	const char *s; /* the rest of the field; NULL: it has ended */
+	const char *s; /* the rest of the field; NULL: there is none */
+	/* a weight is none: some programs send one that looks like a browser's
+	 * list, but for that */
 	bool malformed;
 };
 
-static const char *
-skip_blanks(const char *s)
+/* Takes what stands before one of the characters, or the end, off the front;
+ * within quotes they do not count. */
+static struct response_text
+take_until(const char **s, const char *characters)
 {
-	return s + strspn(s, BLANKS);
-}
+	const char *const begin = *s;
+	bool quoted = false;
 
-/* RFC 9110, section 5.6.4.  Returns the end of the string, or NULL. */
-static const char *
-quoted_string(const char *s)
-{
-	for (s++; *s != '"'; s++) {
-		if (*s == '\\')
-			s++;
-		if (((unsigned char)*s < ' ' && *s != '\t') || *s == 0x7f)
-			return NULL;
+	for (; **s != '\0' && (quoted || strchr(characters, **s) == NULL);
+	     (*s)++) {
+		if (**s == '"')
+			quoted = !quoted;
+		else if (quoted && **s == '\\' && (*s)[1] != '\0')
+			(*s)++;
 	}
-	return s + 1;
+	return response_text_trim(
+	    (struct response_text){ begin, (size_t)(*s - begin) });
 }
 
-/* Takes a name of those characters, and its value if there is one, off the
- * front; returns their end, or NULL. */
-static const char *
-pair(const char *s, const char *characters, struct element *e)
+/* Takes a name, and its value if there is one, off the front. */
+static struct element
+take_pair(const char **s)
 {
-	const char *end = s + strspn(s, characters);
+	struct element e = { .name = take_until(s, "=;,"),
+		.weight = WEIGHT_MAX };
 
-	*e = (struct element){ .name = s, .name_len = (size_t)(end - s) };
-	if (end == s)
-		return NULL;
-	s = skip_blanks(end);
-	if (*s != '=')
-		return end;
-	e->value = s = skip_blanks(s + 1);
-	end = *s == '"' ? quoted_string(s) : s + strspn(s, CONF_TOKEN);
-	if (end == NULL || end == s)
-		return NULL;
-	e->value_len = (size_t)(end - s);
-	return end;
-}
-
-static bool
-prefer_is_word(const char *s, size_t n, const char *word)
-{
-	return n == strlen(word) && strncasecmp(s, word, n) == 0;
-}
-
-static bool
-element_is(const struct element *e, const char *name)
-{
-	return prefer_is_word(e->name, e->name_len, name);
+	if (**s == '=') {
+		++*s;
+		e.value = take_until(s, ";,");
+	}
+	return e;
 }
 
 /* qvalue: RFC 9110, section 12.4.2.  False: it is none. */
 static bool
-parse_weight(const char *s, size_t n, unsigned *weight)
+parse_weight(struct response_text t, unsigned *weight)
 {
 	unsigned unit = WEIGHT_MAX;
 
-	if (n == 0 || n > 5 || (*s != '0' && *s != '1') ||
-	    (n > 1 && s[1] != '.'))
+	if (t.n == 0 || t.n > 5 || (*t.p != '0' && *t.p != '1') ||
+	    (t.n > 1 && t.p[1] != '.'))
 		return false;
-	*weight = *s == '1' ? WEIGHT_MAX : 0;
-	for (size_t i = 2; i < n; i++) {
-		if (!ascii_is_digit(s[i]))
+	*weight = *t.p == '1' ? WEIGHT_MAX : 0;
+	for (size_t i = 2; i < t.n; i++) {
+		if (!ascii_is_digit(t.p[i]))
 			return false;
 		unit /= 10;
-		*weight += (unsigned)(s[i] - '0') * unit;
+		*weight += (unsigned)(t.p[i] - '0') * unit;
 	}
 	return *weight <= WEIGHT_MAX;
 }
 
-/* Takes an element off the front; returns its end, or NULL. */
-static const char *
-prefer_element(const char *s, struct element *e)
-{
-	struct element p;
-
-	/* The slash is that of a media range. */
-	if ((s = pair(s, CONF_TOKEN "/", e)) == NULL)
-		return NULL;
-	e->weight = WEIGHT_MAX;
-	while (*(s = skip_blanks(s)) == ';') {
-		s = skip_blanks(s + 1);
-		if (*s == '\0' || *s == ',' || *s == ';')
-			continue;
-		if ((s = pair(s, CONF_TOKEN, &p)) == NULL)
-			return NULL;
-		if (!element_is(&p, "q"))
-			e->other = e->other || !element_is(&p, "charset");
-		else if (!parse_weight(p.value, p.value_len, &e->weight))
-			return NULL;
-	}
-	return *s == '\0' || *s == ',' ? s : NULL;
-}
-
-/* False: there are no more elements, or one is malformed. */
+/* False: there are no more elements. */
 static bool
 next_element(struct list *l, struct element *e)
 {
 	const struct request *rq = l->request;
+	struct element p;
 
-	for (;;) {
-		/* RFC 9110, section 5.6.1.2: empty ones mean nothing. */
-		if (l->s != NULL)
-			l->s += strspn(l->s, BLANKS ",");
-		if (l->s != NULL && *l->s != '\0')
-			break;
+	/* RFC 9110, section 5.6.1.2: empty ones mean nothing. */
+	while (l->s == NULL || *(l->s += strspn(l->s, " \t,")) == '\0') {
 		while (l->next < rq->nparams &&
 		    strcmp(rq->params[l->next].name, l->variable) != 0)
 			l->next++;
@@ -154,27 +108,32 @@ next_element(struct list *l, struct element *e)
 			return false;
 		l->s = rq->params[l->next++].value;
 	}
-	l->s = prefer_element(l->s, e);
-	l->malformed = l->s == NULL;
-	return !l->malformed;
+	for (*e = take_pair(&l->s); *l->s == ';';) {
+		l->s++;
+		p = take_pair(&l->s);
+		if (p.name.n == 0 && p.value.p == NULL)
+			continue;
+		if (!response_text_is(p.name, "q"))
+			e->other =
+			    e->other || !response_text_is(p.name, "charset");
+		else if (!parse_weight(p.value, &e->weight))
+			l->malformed = true;
+	}
+	return true;
 }
 
 bool
 prefer_respond_async(const struct request *request)
 {
 	struct list list = { .request = request, .variable = "HTTP_PREFER" };
-	bool asks = false, found = false;
 	struct element e;
 
-	while (next_element(&list, &e)) {
-		if (found || !element_is(&e, "respond-async"))
-			continue;
-		found = true;
-		/* No value, or an empty one, asks; another declines. */
-		asks = e.value == NULL ||
-		    prefer_is_word(e.value, e.value_len, "\"\"");
-	}
-	return asks && !list.malformed;
+	while (next_element(&list, &e))
+		if (response_text_is(e.name, "respond-async"))
+			/* No value, or an empty one, asks; another declines. */
+			return e.value.p == NULL ||
+			    response_text_is(e.value, "\"\"");
+	return false;
 }
 
 /* --- Accept ------------------------------------------------------------- */
@@ -190,12 +149,12 @@ struct offer {
 static void
 weigh(struct offer *offer, const struct element *e)
 {
-	const unsigned precision = element_is(e, offer->type) ? 3
-	    : element_is(e, offer->range)                     ? 2
-	    : element_is(e, "*/*")                            ? 1
-							      : 0;
+	const unsigned precision = response_text_is(e->name, offer->type) ? 3
+	    : response_text_is(e->name, offer->range)                     ? 2
+	    : response_text_is(e->name, "*/*")                            ? 1
+									  : 0;
 
-	if (e->other || precision <= offer->precision)
+	if (e->other || e->value.p != NULL || precision <= offer->precision)
 		return;
 	offer->precision = precision;
 	offer->weight = e->weight;
@@ -226,10 +185,11 @@ prefer_html(const struct request *request)
 static bool
 is_language(const struct element *e)
 {
-	const size_t n = strspn(e->name, CONF_LETTERS CONF_DIGITS "-");
+	const size_t n = strspn(e->name.p, CONF_LETTERS CONF_DIGITS "-");
 
-	return n == e->name_len && n <= PREFER_TAG_LEN && *e->name != '-' &&
-	    e->value == NULL && !e->other && e->weight > 0;
+	return n > 0 && n == e->name.n && n <= PREFER_TAG_LEN &&
+	    *e->name.p != '-' && e->value.p == NULL && !e->other &&
+	    e->weight > 0;
 }
 
 /* Behind those that are wanted as much. */
@@ -244,9 +204,9 @@ add_language(struct prefer_languages *languages, const struct element *e)
 	languages->n = at + 1;
 	for (; at > 0 && item[at - 1].weight < e->weight; at--)
 		item[at] = item[at - 1];
-	for (size_t i = 0; i < e->name_len; i++)
-		item[at].tag[i] = ascii_lower(e->name[i]);
-	item[at].tag[e->name_len] = '\0';
+	for (size_t i = 0; i < e->name.n; i++)
+		item[at].tag[i] = ascii_lower(e->name.p[i]);
+	item[at].tag[e->name.n] = '\0';
 	item[at].weight = e->weight;
 }
 

@@ -12,23 +12,23 @@
 /*
  * Whether the client prefers an immediate response to the final one:
  * respond-async (section 4.1), without a value.  Of several preferences of one
- * name the first counts; their parameters are ignored.  Fields that are no list
- * of preferences are ignored.
+ * name the first counts; their parameters are ignored.
  */
 bool prefer_respond_async(const struct request *request);
 
 /*
  * Whether the client prefers text/html to JSON: to both application/json and
  * application/problem+json.  A client that has no preference, or no Accept
- * field, does not; nor does one whose field is malformed.
+ * field, does not.  A range that is malformed says nothing, and a weight that is none lets
+ * the field say nothing.
  */
 bool prefer_html(const struct request *request);
 
 /*
  * The languages that the client accepts, the most wanted first.  Tags are in
  * lower case, and have only letters, digits and hyphens.  Languages above
- * PREFER_LANGUAGES, longer tags and the range * are left out; there is none if
- * the field is malformed.
+ * PREFER_LANGUAGES, longer tags, the range * and what is malformed are left
+ * out.
  */
 #define PREFER_LANGUAGES 8
 #define PREFER_TAG_LEN   35 /* RFC 5646, section 4.4.1 */
