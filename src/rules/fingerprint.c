@@ -207,7 +207,7 @@ hash_json(struct fingerprint *fp)
 
 	if ((rc = all_ignored(fp, &ignore)) != RC_OK)
 		return rc;
-	buf_init(&canonical, fp->of->req->body_len);
+	buf_init(&canonical, SIZE_MAX);
 	rc = json_canonical(fp->of->json, &ignore, &canonical);
 	digest_text(&fp->md, "json");
 	digest_part(&fp->md, canonical.data, canonical.len);

@@ -8,7 +8,7 @@
  * the input can need: unused parts cost no page.
  *
  * Invariants:
- *  1. The text that was written is never longer than the input that was read.
+ *  1. The text that was written is never longer than json_most() of the input.
  *  2. Time is O(n log n) for n bytes.
  *
  * This file does not know the meaning of the values.  It also writes objects as
@@ -208,13 +208,20 @@ most_members(size_t len)
 	return len / MEMBER_MIN + LIMIT_JSON_DEPTH;
 }
 
+/* The most that a text of that length can become. */
+static size_t
+json_most(size_t len)
+{
+	return len + len / 64;
+}
+
 /* The text, its members, and the canonical form. */
 size_t
 json_cost(size_t len)
 {
-	return len > LIMIT_JSON
-	    ? 0
-	    : 2 * len + most_members(len) * sizeof(struct json_member);
+	return len > LIMIT_JSON ? 0
+				: 2 * json_most(len) +
+		most_members(len) * sizeof(struct json_member);
 }
 
 void
@@ -241,20 +248,19 @@ json_read(struct json **out, const void *text, size_t len)
 	ps.cap = (uint32_t)most_members(len);
 	ps.member = json->member =
 	    reallocarray(NULL, ps.cap, sizeof(*json->member));
-	ps.text = json->text = malloc(len + 1);
+	ps.text = json->text = malloc(json_most(len) + 1);
 	if (json->member == NULL || json->text == NULL) {
 		json_free(json);
 		return JSON_NO_MEMORY;
 	}
 	ps.t.end = ps.t.p + len;
 	ps.t.out = ps.text;
-	ps.t.limit = ps.text + len + 1;
+	ps.t.limit = ps.text + json_most(len) + 1;
 	if (!parse_value(&ps, 0) || json_peek(&ps) != -1) {
 		json_free(json);
 		return JSON_NOT_IJSON;
 	}
 	json->len = (size_t)(ps.t.out - ps.text);
-	assert(json->len <= len);
 	json->text[json->len] = '\0';
 	*out = json;
 	return JSON_OK;

@@ -5,7 +5,7 @@
  * I-JSON value: members are sorted as in RFC 8785, strings are unescaped,
  * numbers are exact decimals (1, 1.0 and 10e-1 agree; -0 and 0 agree).
  * Numbers are never turned into binary floating point, and an exponent never
- * makes the output longer than the input.
+ * makes the output longer than the input by more than a 64th.
  *
  * A text is read once; its key and its canonical bytes come from what was
  * read.  For n bytes both take O(n log n) steps, whatever the depth and the
@@ -43,8 +43,7 @@ void json_free(struct json *json);
 /*
  * Appends the canonical form to out.  Members that a pointer of ignore (RFC
  * 6901) names are left out.  Elements that a pointer names are left out too,
- * and those behind them move up.  All pointers must be valid.  The form is
- * never longer than the text.  RC_OK, RC_NOMEM, or RC_LIMIT if out may not grow
+ * and those behind them move up.  All pointers must be valid.  RC_OK, RC_NOMEM, or RC_LIMIT if out may not grow
  * so far; on failure out is unchanged.
  */
 enum rc json_canonical(

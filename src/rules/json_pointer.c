@@ -291,29 +291,19 @@ add_string(const char *p, struct buf *out)
 	return out->rc;
 }
 
-/* A canonical number: digits, a point and digits, an exponent. */
+/* A canonical number: 15, 1.5, or 15e1. */
 static enum rc
 add_integer(const char *p, struct buf *out)
 {
-	const size_t sign = *p == '-', n = sign + strspn(p + sign, DIGITS);
-	const char *fraction = p + n + (p[n] == '.');
-	const size_t nfraction = p[n] == '.' ? strspn(fraction, DIGITS) : 0;
-	unsigned long exponent = 0;
+	const size_t n = strspn(p, "-" DIGITS);
+	const char *e = p + n + 1;
+	unsigned long zeros = 0;
 
-	if (fraction[nfraction] == 'e') {
-		const char *e = fraction + nfraction + 1;
-
-		if (*e == '-')
-			return RC_INVALID;
-		exponent =
-		    strspn(e, DIGITS) > 6 ? 1000000 : strtoul(e, NULL, 10);
-	}
-	if (exponent < nfraction)
+	if (p[n] == '.' || (p[n] == 'e' && *e == '-'))
 		return RC_INVALID;
-	buf_add(out, p, n);
-	buf_add(out, fraction, nfraction);
-	for (exponent -= nfraction; exponent > 0 && out->rc == RC_OK;
-	     exponent--)
+	if (p[n] == 'e')
+		zeros = strspn(e, DIGITS) > 6 ? 1000000 : strtoul(e, NULL, 10);
+	for (buf_add(out, p, n); zeros > 0 && out->rc == RC_OK; zeros--)
 		buf_addc(out, '0');
 	return out->rc;
 }

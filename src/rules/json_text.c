@@ -9,7 +9,9 @@
  * floating point.  E may have more digits than any integer type holds, up to
  * the length of the text.
  *
- * Neither is longer than what was read.
+ * A string is no longer than what was read.  A number is no longer than any
+ * spelling of it but d.ddde-X, which is shorter by a byte or two from some 96
+ * bytes on: see json_most().
  */
 #include "config.h"
 
@@ -300,28 +302,6 @@ put_digits(
 		json_put(t, num->b + (from - num->na), to - from);
 }
 
-static int64_t
-exponent_size(int64_t e)
-{
-	int64_t size = e < 0 ? 2 : 1;
-
-	if (e == 0)
-		return 0;
-	for (; e != 0; e /= 10)
-		size++;
-	return size;
-}
-
-static void
-put_exponent(struct json_text *t, int64_t e)
-{
-	char text[24];
-
-	if (e != 0)
-		json_put(t, text,
-		    (size_t)snprintf(text, sizeof(text), "e%" PRId64, e));
-}
-
 /* 150, 1.5, 0.015 */
 static void
 put_plain(struct json_text *t, const struct number *num, int64_t e)
@@ -348,22 +328,19 @@ put_plain(struct json_text *t, const struct number *num, int64_t e)
 static void
 put_shortest(struct json_text *t, const struct number *num, int64_t e)
 {
-	const int64_t n = (int64_t)num->n, top = e + n - 1;
+	const int64_t n = (int64_t)num->n;
 	const int64_t plain = e >= 0 ? n + e : e > -n ? n + 1 : 2 - e;
-	const int64_t integer = n + exponent_size(e);
-	const int64_t scientific = n + (n > 1) + exponent_size(top);
+	char text[24] = "";
+	int size = 0;
 
-	if (plain <= integer && plain <= scientific) {
+	if (e != 0)
+		size = snprintf(text, sizeof(text), "e%" PRId64, e);
+	if (plain <= n + size) {
 		put_plain(t, num, e);
-	} else if (scientific < integer) { /* 1.5e-300 */
-		put_digits(t, num, 0, 1);
-		json_put(t, ".", n > 1);
-		put_digits(t, num, 1, num->n);
-		put_exponent(t, top);
-	} else {
-		put_digits(t, num, 0, num->n);
-		put_exponent(t, e);
+		return;
 	}
+	put_digits(t, num, 0, num->n);
+	json_put(t, text, (size_t)size);
 }
 
 /* Of at most EXPONENT_DIGITS digits. */

@@ -56,8 +56,8 @@ json_put(struct json_text *t, const void *bytes, size_t n)
 bool json_text_string(struct json_text *t);
 
 /*
- * Reads the number that begins at t->p, and writes the shortest of 150, 15e1
- * and 1.5e2, and the first of these if several are equally short.  False: it
+ * Reads the number that begins at t->p, and writes the shorter of 150 and 15e1,
+ * and the first of these if both are as short.  False: it
  * is no number.
  */
 bool json_text_number(struct json_text *t);
