@@ -24,40 +24,6 @@ static _Atomic uint64_t cells[RING][RECENT_EVENTS];
 
 #define MINUTE 60000
 
-/* The millisecond of a UTC minute in which the host was booted, by the wall
- * clock at the first call.  Fixed, so that no minute ever moves. */
-static int64_t
-boot_phase(void)
-{
-	static _Atomic int64_t phase = -1;
-	int64_t known = atomic_load(&phase), now;
-
-	if (known != -1)
-		return known;
-	now = (clock_wall_at_boot() % MINUTE + MINUTE) % MINUTE;
-	return atomic_compare_exchange_strong(&phase, &known, now) ? now
-								   : known;
-}
-
-static uint64_t
-minute_now(void)
-{
-	/* 0 is a cell that was never used. */
-	return (uint64_t)(clock_boot() + boot_phase()) / MINUTE +
-	    RECENT_MINUTES;
-}
-
-/* The UTC minute (ms) that it was.  Rounded, because the wall clock is slewed
- * or may have been set since. */
-static int64_t
-wall_of(uint64_t minute)
-{
-	const int64_t begin =
-	    ((int64_t)minute - RECENT_MINUTES) * MINUTE - boot_phase();
-
-	return (clock_wall_at_boot() + begin + MINUTE / 2) / MINUTE * MINUTE;
-}
-
 static uint32_t
 count_in(uint64_t cell, uint64_t minute)
 {
@@ -67,7 +33,7 @@ count_in(uint64_t cell, uint64_t minute)
 void
 recent_count(enum recent_event event)
 {
-	const uint64_t minute = minute_now();
+	const uint64_t minute = (uint64_t)clock_wall() / MINUTE;
 	_Atomic uint64_t *cell = &cells[minute % RING][event];
 	uint64_t old = atomic_load_explicit(cell, memory_order_relaxed);
 	uint32_t n;
@@ -83,11 +49,12 @@ recent_count(enum recent_event event)
 void
 recent_hour(struct recent_hour *out)
 {
-	const uint64_t now = minute_now();
+	const uint64_t first =
+	    (uint64_t)clock_wall() / MINUTE - (RECENT_MINUTES - 1);
 
-	out->begin_wall = wall_of(now - (RECENT_MINUTES - 1));
+	out->begin_wall = (int64_t)first * MINUTE;
 	for (unsigned i = 0; i < RECENT_MINUTES; i++) {
-		const uint64_t minute = now - (RECENT_MINUTES - 1) + i;
+		const uint64_t minute = first + i;
 
 		for (unsigned e = 0; e < RECENT_EVENTS; e++)
 			out->minute[i][e] = count_in(

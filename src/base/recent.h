@@ -12,9 +12,8 @@
 /* --- the last hour, by minute --------------------------------------------- */
 
 /*
- * Any thread may count at any time, without a lock.  Minutes are measured by
- * clock_boot(), so a change of the wall clock moves nothing.  They begin with
- * the UTC minutes of the wall clock as it was at the first call.
+ * Any thread may count at any time, without a lock.  Minutes are those of the
+ * wall clock: when it is set, what was counted before may be out of the hour.
  */
 #define RECENT_MINUTES 60
 
