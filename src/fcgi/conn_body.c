@@ -15,13 +15,13 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "scope.h"
 #include "clock.h"
 #include "limit.h"
 #include "log.h"
 #include "route.h"
+#include "uuid.h"
 
 #include "conn.h"
 
@@ -104,25 +104,17 @@ conn_body_begin(struct exchange *x)
 
 static uint64_t share_taken[SHARES + 1];
 
-static uint64_t
-shares_seed(void)
-{
-	static uint64_t seed; /* 0: not made yet */
-
-	/* Without random bytes all processes have the same pairs. */
-	if (seed == 0 &&
-	    getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
-		seed = 0;
-	return seed |= 1;
-}
-
 /* The share of REMOTE_ADDR, which may be NULL. */
 static unsigned
 share_of(const char *address)
 {
+	static uint32_t seed; /* 0: not made yet */
 	char name[CALLER_NAME_LEN + 1];
-	uint64_t hash = shares_seed();
+	uint64_t hash;
 
+	if (seed == 0)
+		seed = uuid_bits() | 1;
+	hash = seed;
 	scope_caller_name("", address, name);
 	if (strcmp(name, "-") == 0)
 		return SHARE_NONE;
