@@ -43,9 +43,9 @@ void digest_nested(struct digest *d, struct digest *nested);
 void digest_of(const void *bytes, size_t n, unsigned char out[DIGEST_LEN]);
 
 /*
- * HMAC-SHA-256 (RFC 2104) of a purpose and of n bytes after it, under the secret
- * of a store, which has DIGEST_LEN bytes.  No two purposes begin alike, nor like
- * anything else that is hashed under that secret: see scope.c.
+ * HMAC-SHA-256 (RFC 2104) of a purpose and of n bytes after it, under the
+ * secret of a store, which has DIGEST_LEN bytes.  No two purposes begin alike,
+ * nor like anything else that is hashed under that secret: see scope.c.
  */
 void digest_mac_for(const unsigned char *secret, const char *purpose,
     const void *bytes, size_t n, unsigned char out[DIGEST_LEN]);

@@ -43,8 +43,8 @@ void json_free(struct json *json);
 /*
  * Appends the canonical form to out.  Members that a pointer of ignore (RFC
  * 6901) names are left out.  Elements that a pointer names are left out too,
- * and those behind them move up.  All pointers must be valid.  RC_OK, RC_NOMEM, or RC_LIMIT if out may not grow
- * so far; on failure out is unchanged.
+ * and those behind them move up.  All pointers must be valid.  RC_OK, RC_NOMEM,
+ * or RC_LIMIT if out may not grow so far; on failure out is unchanged.
  */
 enum rc json_canonical(
     const struct json *json, const struct conf_list *ignore, struct buf *out);

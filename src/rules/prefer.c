@@ -61,7 +61,7 @@ take_until(const char **s, const char *characters)
 
 /* Takes a name, and its value if there is one, off the front. */
 static struct element
-take_pair(const char **s)
+take_member(const char **s)
 {
 	struct element e = { .name = take_until(s, "=;,"),
 		.weight = WEIGHT_MAX };
@@ -108,9 +108,9 @@ next_element(struct list *l, struct element *e)
 			return false;
 		l->s = rq->params[l->next++].value;
 	}
-	for (*e = take_pair(&l->s); *l->s == ';';) {
+	for (*e = take_member(&l->s); *l->s == ';';) {
 		l->s++;
-		p = take_pair(&l->s);
+		p = take_member(&l->s);
 		if (p.name.n == 0 && p.value.p == NULL)
 			continue;
 		if (!response_text_is(p.name, "q"))

@@ -19,8 +19,8 @@ bool prefer_respond_async(const struct request *request);
 /*
  * Whether the client prefers text/html to JSON: to both application/json and
  * application/problem+json.  A client that has no preference, or no Accept
- * field, does not.  A range that is malformed says nothing, and a weight that is none lets
- * the field say nothing.
+ * field, does not.  A range that is malformed says nothing; with a weight that
+ * is none the whole field says nothing.
  */
 bool prefer_html(const struct request *request);
 

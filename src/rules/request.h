@@ -50,7 +50,8 @@ struct request {
 	struct log_request *log;
 };
 
-/* Takes the next bytes of a body.  RC_OK, or the code that is to be returned. */
+/* Takes the next bytes of a body.  RC_OK, or the code that is to be
+ * returned. */
 typedef enum rc request_take_fn(void *arg, const void *bytes, size_t n);
 
 /* Gives the whole body to a function, in parts that follow each other.  RC_OK,
