@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ascii.h"
 #include "scope.h"
 #include "clock.h"
 #include "limit.h"
@@ -37,22 +38,6 @@ struct conn_piece {
 
 /* --- the length --- */
 
-static bool
-parse_length(const char *text, uint64_t *out)
-{
-	uint64_t n = 0;
-
-	for (; *text != '\0'; text++) {
-		unsigned digit = (unsigned)(*text - '0');
-
-		if (digit > 9 || n > (UINT64_MAX - digit) / 10)
-			return false;
-		n = n * 10 + digit;
-	}
-	*out = n;
-	return true;
-}
-
 /*
  * Reads CONTENT_LENGTH; an empty one counts as absent (RFC 3875, section
  * 4.1.2).  A web server may send it twice; then both must be equal.
@@ -61,16 +46,16 @@ static enum body_state
 declared_length(struct exchange *x)
 {
 	const struct request *rq = &x->request;
-	uint64_t n;
+	int64_t n;
 
 	for (size_t i = 0; i < rq->nparams; i++) {
 		if (strcmp(rq->params[i].name, "CONTENT_LENGTH") != 0 ||
 		    *rq->params[i].value == '\0')
 			continue;
-		if (!parse_length(rq->params[i].value, &n) ||
-		    (x->has_length && n != x->declared))
+		if (!ascii_number(rq->params[i].value, &n) ||
+		    (x->has_length && (uint64_t)n != x->declared))
 			return BODY_BAD_LENGTH;
-		x->declared = n;
+		x->declared = (uint64_t)n;
 		x->has_length = true;
 	}
 	return BODY_WHOLE;

@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <endian.h>
 #include <string.h>
 
 #include "digest.h"
@@ -28,12 +29,9 @@ digest_bytes(struct digest *d, const void *bytes, size_t n)
 void
 digest_count(struct digest *d, uint64_t n)
 {
-	unsigned char be[8];
-	size_t i;
+	const uint64_t be = htobe64(n);
 
-	for (i = 0; i < sizeof(be); i++)
-		be[i] = (unsigned char)(n >> (56 - 8 * i));
-	digest_bytes(d, be, sizeof(be));
+	digest_bytes(d, &be, sizeof(be));
 }
 
 void
