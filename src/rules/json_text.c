@@ -329,13 +329,16 @@ static void
 put_shortest(struct json_text *t, const struct number *num, int64_t e)
 {
 	const int64_t n = (int64_t)num->n;
-	const int64_t plain = e >= 0 ? n + e : e > -n ? n + 1 : 2 - e;
-	char text[24] = "";
-	int size = 0;
+	char text[24];
+	int size;
 
-	if (e != 0)
-		size = snprintf(text, sizeof(text), "e%" PRId64, e);
-	if (plain <= n + size) {
+	/* Most numbers; an exponent below 0 takes three bytes at least. */
+	if (e < 3 && 2 - e <= n + 3) {
+		put_plain(t, num, e);
+		return;
+	}
+	size = snprintf(text, sizeof(text), "e%" PRId64, e);
+	if (e < 0 && 2 - e <= n + size) {
 		put_plain(t, num, e);
 		return;
 	}
