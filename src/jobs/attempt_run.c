@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,7 +20,6 @@
 #include "route.h"
 #include "run_wait.h"
 #include "scope.h"
-#include "uuid.h"
 #include "attempt.h"
 
 /* Pauses (ms) between two looks for processes that a handler left behind.  The
@@ -27,10 +27,6 @@
 #define ATTEMPT_LOCK_LOOK     5  /* doubled after each */
 #define ATTEMPT_LOCK_LOOK_MAX 80 /* reading all processes takes a while */
 #define ATTEMPT_LOCK_GRACE    200
-
-/* The variable with the name in the log, the last one of that name.  No program
- * gets it, as all of ONCE_*. */
-#define KEPT_INSTANCE "ONCE_INSTANCE"
 
 int
 attempt_left(struct attempt *at)
@@ -232,10 +228,7 @@ attempt_keep_request(struct attempt *at, struct store_reservation *rv)
 	enum rc rc;
 
 	if (at->environment.len == 0 &&
-	    ((rc = cgienv_keep(at->rq, &at->environment)) != RC_OK ||
-		(rc = buf_addf(&at->environment, KEPT_INSTANCE "=%s",
-		     at->rq->instance)) != RC_OK ||
-		(rc = buf_addc(&at->environment, '\0')) != RC_OK))
+	    (rc = cgienv_keep(at->rq, &at->environment)) != RC_OK)
 		return rc;
 	rv->environment = at->environment.data;
 	rv->environment_len = at->environment.len;
@@ -307,14 +300,14 @@ attempt_request_load(struct attempt_request *kept)
 	const struct store_identity identity = { key->scope, key->path,
 		key->key };
 	struct request *rq = &kept->rq;
-	const char *instance;
 	enum rc rc;
 
 	rq->method = rq->query = "";
 	rq->path = key->path;
 	rq->body_state = BODY_WHOLE;
 	rq->body_fd = -1;
-	uuid_urn(rq->instance);
+	(void)snprintf(
+	    rq->instance, sizeof(rq->instance), "urn:uuid:%s", key->instance);
 	rq->log = &kept->log;
 	kept->log.instance = rq->instance;
 	kept->log.path = key->path;
@@ -328,9 +321,6 @@ attempt_request_load(struct attempt_request *kept)
 	rq->query = kept_param_or_empty(rq, "QUERY_STRING");
 	kept->log.method = request_param(rq, "REQUEST_METHOD");
 	kept->log.peer = request_param(rq, "REMOTE_ADDR");
-	instance = request_param(rq, KEPT_INSTANCE);
-	if (instance != NULL && strlen(instance) < sizeof(rq->instance))
-		memcpy(rq->instance, instance, strlen(instance) + 1);
 	if (kept->body != NULL) {
 		rq->body = spool_bytes(kept->body, &rc);
 		rq->body_len = (size_t)spool_length(kept->body);
