@@ -127,6 +127,7 @@ read_offset(const char *text, int64_t *ms)
 	*ms = 0;
 	if (strcasecmp(text, "Z") == 0)
 		return true;
+	/* NOLINTNEXTLINE(cert-err34-c): two digits are no overflow */
 	if (sscanf(text, "%c%2u:%2u", &sign, &hour, &minute) != 3 ||
 	    (sign != '+' && sign != '-') || hour > 23 || minute > 59)
 		return false;
@@ -144,6 +145,7 @@ date_rfc3339(const char *text, int64_t *wall)
 	struct tm t = { 0 };
 	int leap;
 
+	/* NOLINTNEXTLINE(cert-err34-c): it is written again and compared */
 	if (sscanf(text, "%4d-%2d-%2d%*c%2d:%2d:%2d", &t.tm_year, &t.tm_mon,
 		&t.tm_mday, &t.tm_hour, &t.tm_min, &t.tm_sec) != 6)
 		return false;
@@ -170,6 +172,7 @@ date_imf(const char *text, int64_t *wall)
 	int64_t at;
 	int leap;
 
+	/* NOLINTNEXTLINE(cert-err34-c): it is written again and compared */
 	if (sscanf(text, "%*3s, %2d %3s %4d %2d:%2d:%2d", &t.tm_mday, name,
 		&t.tm_year, &t.tm_hour, &t.tm_min, &t.tm_sec) != 6 ||
 	    (month = strstr(MONTHS, name)) == NULL)

@@ -175,10 +175,8 @@ page_write_cut(const char *text, char *out, size_t size)
 {
 	size_t n = size - 4;
 
-	if (text == NULL)
-		text = "";
-	if (strlen(text) < size) {
-		memcpy(out, text, strlen(text) + 1);
+	if (text == NULL || strlen(text) < size) {
+		snprintf(out, size, "%s", text != NULL ? text : "");
 		return;
 	}
 	/* Bytes that are no UTF-8 may be cut anywhere. */

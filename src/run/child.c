@@ -104,6 +104,7 @@ read_oom_score(void)
 
 	if (file == NULL)
 		return;
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel has written it */
 	if (fscanf(file, "%d", &score) == 1) {
 		score += OOM_RAISE;
 		snprintf(oom_score, sizeof(oom_score), "%d",

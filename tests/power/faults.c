@@ -195,7 +195,8 @@ look_inside(struct trial *t, struct disk *d, const unsigned char *keep,
 	life_autopsy(&l);
 	vfs_spare_memory(false);
 	/* A first start whose syncs fail may leave a file that a later one
-	 * refuses: SQLite drops the journal of an empty file.  It has no key. */
+	 * refuses: SQLite drops the journal of an empty file.  It has no key.
+	 */
 	if (t->row->call == VFS_SYNC && l.nkeys == 0 &&
 	    strstr(l.wrong, "file is not a database") != NULL)
 		return;
@@ -351,9 +352,9 @@ live(struct trial *t)
 			rc = struck(t, s, rc, step);
 		if (l->wrong[0] == '\0' && !go_on(t, s, rc, step))
 			break;
-		/* What is promised after a sync of ours that failed; of one of a
-		 * handler's, the kernel tells each open file, and this VFS does
-		 * not. */
+		/* What is promised after a sync of ours that failed.  Of one of
+		 * a handler's the kernel tells each open file, and this VFS
+		 * does not. */
 		if (t->seen && !seen && t->row->call == VFS_SYNC &&
 		    s->verb != LIFE_SAY)
 			kill_it(t, step);
