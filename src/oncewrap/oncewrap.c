@@ -53,6 +53,7 @@
 struct daemon {
 	struct settings settings;
 	struct conf *conf; /* the current one; for the main thread */
+	struct conf *start;
 	int listener;
 	bool own_listener; /* this process opened the socket */
 	char *socket_path; /* to remove, if it is still this file: */
@@ -84,6 +85,7 @@ reload(struct daemon *d)
 		conf_unref(new);
 		return;
 	}
+	settings_warn_of_start(d->start, new);
 	d->conf = new;
 	conf_unref(old);
 	log_event(LOG_INFO, "reloaded", NULL,
@@ -331,6 +333,7 @@ oncewrap_stop(struct daemon *d)
 	FAULT(STOP_CLOSED);
 	close_listener(d);
 	conf_unref(d->conf);
+	conf_unref(d->start);
 }
 
 /* A connection needs a descriptor, a run needs several; the usual soft limit of
@@ -401,6 +404,7 @@ run_daemon(struct daemon *d, struct conf *conf, const sigset_t *signals)
 		return EXIT_FAILURE;
 	}
 	d->conf = conf;
+	d->start = conf_ref(conf);
 	attention_configure(conf, NULL);
 	if (spool_setup(conf->spool_dir, conf->spool_total) != RC_OK) {
 		world_not_started("no memory", NULL, NULL);

@@ -77,7 +77,9 @@ settings_parse(int argc, char **argv, struct settings *opt, int *status)
 		/* A handler must follow "--", so that a stray word is not taken
 		 * for one. */
 		if (strcmp(argv[optind - 1], "--") != 0) {
-			fprintf(stderr, "oncewrap: %s: unexpected argument\n",
+			fprintf(stderr,
+			    "oncewrap: %s: unexpected argument; -f names a "
+			    "configuration, -- a handler\n",
 			    argv[optind]);
 			*status = settings_usage(stderr);
 			return false;
@@ -257,13 +259,13 @@ settings_reopen_log(const char *target)
 		    LOG_S("file", target), LOG_S("error", strerror(error)));
 }
 
-static void
-warn_of_start_options(const struct conf *old, const struct conf *new)
+void
+settings_warn_of_start(const struct conf *start, const struct conf *now)
 {
 	struct buf names;
 
 	buf_init(&names, 1024);
-	conf_option_at_start(old, new, &names);
+	conf_option_at_start(start, now, &names);
 	if (names.len > 0 && buf_addc(&names, '\0') == RC_OK)
 		log_event(LOG_WARN, "reload", NULL,
 		    LOG_S("options", (const char *)names.data),
@@ -317,7 +319,6 @@ settings_reload(struct store *store, struct serve *serve,
 	}
 	if (conf_shares_database(new))
 		store_share_files(store);
-	warn_of_start_options(old, new);
 	serve_reload(serve, new, &peers, pools);
 	return true;
 }

@@ -36,6 +36,9 @@ void settings_log_started(const struct store *store, const struct conf *conf);
 bool settings_reload(struct store *store, struct serve *serve,
     const struct conf *old, struct conf *new, struct conf_error *err);
 
+/* Logs which options differ from those of the start, which stay in use. */
+void settings_warn_of_start(const struct conf *start, const struct conf *now);
+
 /* Opens the log; a file is opened anew.  After an error, which is logged, the
  * log stays as it was. */
 void settings_reopen_log(const char *target);

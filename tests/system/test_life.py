@@ -325,6 +325,16 @@ def test_reload_to_a_log_that_cannot_be_opened_changes_nothing(t):
     eq(once.post('k').replayed, 'true')
 
 
+def test_an_option_that_waits_for_a_start_is_named_at_each_reload(t):
+    once = t.once(handler=t.sh('status 201'), server={'workers': 2})
+    for n, (workers, told) in enumerate(((3, 1), (3, 2), (2, 2)), 1):
+        once.server['workers'] = workers
+        once.write_conf()
+        once.hup()
+        wait_until(lambda: once.log().count('event=reloaded') == n, 'reload')
+        eq(once.log().count('options=workers '), told, once.log())
+
+
 def plant(t):
     """Files in a folder that all may write."""
     os.mkdir(t.path('open'))
