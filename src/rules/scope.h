@@ -17,8 +17,7 @@
 #include "buf.h"
 #include "conf.h"
 #include "request.h"
-
-#define SCOPE_SECRET_LEN 32
+#include "sealed.h"
 
 /*
  * Makes the scope.  RC_OK, RC_INVALID (scope_repeated() is not NULL), RC_LIMIT

@@ -7,9 +7,12 @@
 #define SEALED_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "scope.h"
 #include "uuid.h"
+
+/* The store's secret (bytes). */
+#define SCOPE_SECRET_LEN 32
 
 /*
  * ONCE_FORM_KEY: a UUID that only this store gives (version 8, RFC 9562,
