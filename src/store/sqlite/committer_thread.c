@@ -1,7 +1,7 @@
 /*
  * The committer's thread.  Invariants:
  *
- *   1. A write is on at most one list.  Under the lock its stage says which:
+ *   1. A write is on at most one list.  Under the lock its state says which:
  *      queued (queue, or later), begun (the thread's), done (none).
  *   2. A caller withdraws only a queued write.  The thread takes writes after
  *      it has the write lock of the database, so a write that its caller
