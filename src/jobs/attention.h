@@ -16,7 +16,7 @@
 #include "conf.h"
 #include "log.h"
 #include "record.h"
-#include "scheduler.h"
+#include "work.h"
 
 /* From now on the configuration's program is told; of what was gathered before
  * nothing is lost, unless the configuration has no program.  store: is woken

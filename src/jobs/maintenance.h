@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "store_operator.h"
-#include "scheduler.h"
+#include "work.h"
 
 /* One pass; it may take several slices. */
 struct maintenance_pass {

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "store_outbox.h"
-#include "scheduler.h"
+#include "work.h"
 
 /*
  * Number of programs that run at once.  Most of the time they wait for another

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "store.h"
-#include "scheduler.h"
+#include "work.h"
 
 /* Its self is the struct store. */
 extern const struct work_kind reconcile_kind;

@@ -17,7 +17,7 @@
 #include "limit.h"
 #include "log.h"
 #include "uuid.h"
-#include "scheduler.h"
+#include "work.h"
 
 static bool
 is_async(const struct conf_route *route)

@@ -29,6 +29,7 @@
 #include "maintenance.h"
 #include "outbox.h"
 #include "reconcile.h"
+#include "work.h"
 #include "scheduler.h"
 
 /* Pause (ms) after a look that failed. */

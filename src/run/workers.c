@@ -22,7 +22,6 @@
 #include "backoff.h"
 #include "clock.h"
 #include "uuid.h"
-#include "run_impl.h"
 #include "workers_impl.h"
 #include "workers.h"
 

@@ -283,6 +283,10 @@ store_abandon(struct store *s, int64_t id, struct store_outcome **outcome);
  */
 enum rc store_make_durable(struct store *s, const struct record *record);
 
+/* Whether store_make_durable() has nothing to do, as far as can be told without
+ * waiting. */
+bool store_is_durable(struct store *s, const struct record *record);
+
 /* Called for each key that a pass changed. */
 struct store_change {
 	int64_t id;
@@ -307,6 +311,10 @@ void store_changes_free(struct store_change *changes, int n);
  * With PostgreSQL it may wait. */
 bool store_owner_is_dead(struct store *s, int64_t owner);
 
+/* Whether store_owner_is_dead() may be true, as far as can be told without
+ * waiting. */
+bool store_owner_may_be_gone(struct store *s, int64_t owner);
+
 /* Like store_recover(), for one attempt of a dead owner.  *n is 0 if the
  * attempt's processes live, or if its lease has ended meanwhile. */
 enum rc store_recover_key(struct store *s, int64_t id, int64_t owner,
@@ -323,6 +331,16 @@ store_expire(struct store *s, int limit, struct store_change *changes, int *n);
 struct store_ticket {
 	char resource[RECORD_RESOURCE_LEN + 1];
 	bool full; /* the queue is full: nothing was stored */
+};
+
+/* What reserve, or accept, is asked, and where its results go. */
+struct store_asked {
+	const struct store_reservation *what;
+	struct store_lease *lease;   /* reserve; or NULL: */
+	struct store_ticket *ticket; /* accept */
+	unsigned max_queue;          /* accept */
+	enum decision *decision;
+	struct record *found;
 };
 
 /* The job that has been due longest, which the caller frees.  RC_NOTFOUND: no

@@ -66,16 +66,6 @@ bool store_call_lookup(struct store *s, struct store_call *call,
     const struct store_identity *identity, struct record *key,
     struct store_inline_answer *small);
 
-/* What reserve, or accept, is asked, and where its results go. */
-struct store_asked {
-	const struct store_reservation *what;
-	struct store_lease *lease;   /* reserve; or NULL: */
-	struct store_ticket *ticket; /* accept */
-	unsigned max_queue;          /* accept */
-	enum decision *decision;
-	struct record *found;
-};
-
 /*
  * Reserve: one write transaction reads the record again, calls decide(), and
  * takes the lease if the decision is DECIDE_RUN.  *decision is the decision
@@ -109,13 +99,5 @@ bool store_call_finish(struct store *s, struct store_call *call,
 /* Runs a function that may wait, in a helper.  It is never done at once. */
 void store_call_work(struct store *s, struct store_call *call,
     enum rc (*run)(void *arg), void *arg);
-
-/* Whether store_make_durable() has nothing to do, as far as can be told without
- * waiting. */
-bool store_is_durable(struct store *s, const struct record *record);
-
-/* Whether store_owner_is_dead() may be true, as far as can be told without
- * waiting. */
-bool store_owner_may_be_gone(struct store *s, int64_t owner);
 
 #endif

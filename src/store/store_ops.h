@@ -9,11 +9,11 @@
 
 #include "lock.h"
 #include "liveness.h"
-#include "store_call.h"
 #include "store_operator.h"
 #include "tx.h"
 
 struct findings;
+struct store_call;
 
 /* A process that is not alive. */
 struct store_gone {

@@ -11,6 +11,7 @@
 #include "log.h"
 #include "store_admit.h"
 #include "store_body.h"
+#include "store_call.h"
 #include "store_impl.h"
 #include "store_outcome.h"
 
