@@ -5,21 +5,14 @@
 #define ACCEPTOR_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <sys/types.h>
 
 #include "conf.h"
 #include "rc.h"
 
 struct mux;
+struct peers;
 
 /* --- the users that may connect: those that allow_peers names ------------- */
-
-struct peers {
-	bool anyone;
-	uid_t *uid; /* n of them */
-	size_t n;
-};
 
 /*
  * Resolves names and numbers; an empty list allows any user.  A name that

@@ -12,6 +12,9 @@
 #include "response.h"
 #include "spool.h"
 
+/* The most bytes of one exchange_write(). */
+#define ANSWER_PART (64 * 1024)
+
 struct answer {
 	struct response response;
 	struct spool *spool; /* the bytes of response.body, or NULL */

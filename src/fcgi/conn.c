@@ -158,7 +158,7 @@ conn_new(struct mux *m, int fd)
 	buf_init(&x->path, LIMIT_PATH);
 	buf_init(&x->head,
 	    LIMIT_HEAD + LIMIT_OWN_FIELDS + 128); /* and the status line */
-	buf_init(&x->kept, EXCHANGE_PIECE + 1024);
+	buf_init(&x->kept, ANSWER_PART + 1024);
 	answer_init(&x->answer);
 	m->nconns++;
 	return c;

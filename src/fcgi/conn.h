@@ -19,11 +19,9 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "acceptor.h"
 #include "answer.h"
 #include "buf.h"
 #include "conf.h"
-#include "exchange.h"
 #include "fcgi.h"
 #include "mux.h"
 #include "request.h"

@@ -328,7 +328,7 @@ exchange_write(struct exchange *x, const void *data, size_t len)
 	enum rc rc;
 	size_t n;
 
-	assert(len <= EXCHANGE_PIECE && x->conn->list == NULL);
+	assert(len <= ANSWER_PART && x->conn->list == NULL);
 	if (x->broken)
 		return RC_CLOSED;
 	for (; len > 0; p += n, len -= n) {

@@ -20,9 +20,6 @@ const struct conf *exchange_conf(const struct exchange *x);
  * HEAD gets no body. */
 void exchange_answer(struct exchange *x, struct answer *answer);
 
-/* The most bytes of one exchange_write(). */
-#define EXCHANGE_PIECE (64 * 1024)
-
 /*
  * Sends a piece of a handler's output unchanged.  RC_OK: the peer has taken it.
  * RC_PENDING: the rest is kept, and the next piece must wait until there is

@@ -16,6 +16,7 @@
 #include "limit.h"
 #include "log.h"
 
+#include "acceptor.h"
 #include "conn.h"
 
 /* So many connections expire in a row. */

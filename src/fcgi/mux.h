@@ -12,7 +12,10 @@
 #ifndef MUX_H
 #define MUX_H
 
-#include "acceptor.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
 #include "conf.h"
 #include "helpers.h"
 #include "loop.h"
@@ -40,6 +43,13 @@ struct mux_owner {
 	/* Is told how far the end is; never within a call of mux. */
 	void (*told)(void *arg, enum mux_event event);
 	void *arg;
+};
+
+/* The users that may connect: those that allow_peers names. */
+struct peers {
+	bool anyone;
+	uid_t *uid; /* n of them */
+	size_t n;
 };
 
 /*

@@ -67,7 +67,7 @@ stream(void *arg)
 
 	rooms++;
 	while (rc == RC_OK && streamed < sizeof(bytes)) {
-		size_t n = 1 + streamed % EXCHANGE_PIECE;
+		size_t n = 1 + streamed % ANSWER_PART;
 
 		if (n > sizeof(bytes) - streamed)
 			n = sizeof(bytes) - streamed;
@@ -165,9 +165,9 @@ TEST(a_stream_may_end_with_a_piece_kept)
 	int fd;
 	struct exchange *x = asked("", &fd, false, "GET");
 
-	while (exchange_write(x, bytes + n, EXCHANGE_PIECE) == RC_OK)
-		n += EXCHANGE_PIECE;
-	n += EXCHANGE_PIECE;
+	while (exchange_write(x, bytes + n, ANSWER_PART) == RC_OK)
+		n += ANSWER_PART;
+	n += ANSWER_PART;
 	exchange_end(x, 0, false);
 	receive(fd, &r);
 	assert_true(r.ended);
