@@ -116,3 +116,38 @@ decide(const struct record *r, bool mine, bool same, int64_t now)
 	assert(!"a record without a state");
 	return DECIDE_UNKNOWN;
 }
+
+/* --- limits ---------------------------------------------------------------- */
+
+unsigned
+decide_share(unsigned max)
+{
+	return max > 1 ? max / 2 : 1;
+}
+
+bool
+decide_is_queue_full(int64_t all, int64_t own, unsigned max)
+{
+	return all >= max || own >= decide_share(max);
+}
+
+bool
+decide_is_no_room(uint64_t all, uint64_t own, uint64_t more, uint64_t max)
+{
+	return all + more > max ||
+	    (all + more > max / 2 && own > 0 && own + more > max / 2);
+}
+
+enum decision
+decide_limit(const struct decide_limits *l)
+{
+	if (l->waits && !l->is_new)
+		return DECIDE_RUN;
+	if (l->active)
+		return DECIDE_CROWDED;
+	if (l->is_new && l->max != 0 && l->used > l->max)
+		return DECIDE_FULL;
+	if (l->is_new && l->open)
+		return DECIDE_OPEN;
+	return l->no_room ? DECIDE_NO_ROOM : DECIDE_RUN;
+}

@@ -68,4 +68,31 @@ int64_t decide_requeue(int attempt, uint32_t random);
 /* Whether a record past its retention counts as deleted. */
 bool decide_is_past(const struct record *r, int64_t now);
 
+/* --- limits ---------------------------------------------------------------- */
+
+/* How much of max one caller may have for itself: half of it, or a single
+ * one. */
+unsigned decide_share(unsigned max);
+
+/* Whether a queue is full for a caller, of whom own of all its keys are. */
+bool decide_is_queue_full(int64_t all, int64_t own, unsigned max);
+
+/* Whether max bytes have no room for more bytes, beside all that are stored,
+ * own of them the caller's.  A single request of a caller may take all. */
+bool decide_is_no_room(uint64_t all, uint64_t own, uint64_t more, uint64_t max);
+
+struct decide_limits {
+	bool is_new; /* there is no record, or it counts as deleted */
+	bool waits;  /* the key waits for a worker */
+	/* the caller has as many keys as it may: in progress; with an open
+	 * outcome */
+	bool active, open;
+	bool no_room;       /* decide_is_no_room() */
+	uint64_t used, max; /* bytes of the store; max 0: no limit */
+};
+
+/* DECIDE_RUN, or the limit that keeps the request from running.  None holds up
+ * a key that already waits for a worker. */
+enum decision decide_limit(const struct decide_limits *l);
+
 #endif

@@ -104,11 +104,11 @@ admit_read_kept(struct tx *tx, struct store_admit *p)
 
 	if (rc != RC_OK)
 		return rc;
-	all = (uint64_t)(others > 0 ? others : 0) + p->before + p->more;
-	if (p->before > 0 && all > max / 2)
+	all = (uint64_t)(others > 0 ? others : 0) + p->before;
+	if (p->before > 0 && all + p->more > max / 2)
 		return RC_LOST;
-	p->seen.no_room = all > max ||
-	    (all > max / 2 && own > 0 && (uint64_t)own + p->more > max / 2);
+	p->seen.no_room =
+	    decide_is_no_room(all, (uint64_t)(own > 0 ? own : 0), p->more, max);
 	return RC_OK;
 }
 
@@ -116,12 +116,11 @@ admit_read_kept(struct tx *tx, struct store_admit *p)
 static enum rc
 admit_read_queue(struct tx *tx, struct store_admit *p)
 {
-	const unsigned max = p->max_queue;
 	int64_t all, own;
 	enum rc rc = tx_one(tx, "ii", &all, &own);
 
 	if (rc == RC_OK)
-		p->seen.full = all >= max || (max > 1 && own >= max / 2);
+		p->seen.full = decide_is_queue_full(all, own, p->max_queue);
 	return rc;
 }
 
@@ -188,24 +187,18 @@ admit_decide(const struct store_admit *p, int64_t now)
 	    match == DECIDE_SAME, now);
 }
 
-/* Whether a limit keeps the request from running.  Limits do not hold up a key
- * that already waits for a worker. */
 static enum decision
 admit_limit(const struct store_admit *p, int64_t now)
 {
-	const struct store_reservation *what = p->what;
-	const bool is_new = admit_is_new(p, now);
-
-	if (p->found.queued && !is_new)
-		return DECIDE_RUN;
-	if (p->seen.active)
-		return DECIDE_CROWDED;
-	if (is_new && what->max_store != 0 &&
-	    (uint64_t)p->used > what->max_store)
-		return DECIDE_FULL;
-	if (is_new && p->seen.open)
-		return DECIDE_OPEN;
-	return p->seen.no_room ? DECIDE_NO_ROOM : DECIDE_RUN;
+	return decide_limit(&(struct decide_limits){
+	    .is_new = admit_is_new(p, now),
+	    .waits = p->found.queued,
+	    .active = p->seen.active,
+	    .open = p->seen.open,
+	    .no_room = p->seen.no_room,
+	    .used = (uint64_t)p->used,
+	    .max = p->what->max_store,
+	});
 }
 
 /* --- the change ----------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "decide.h"
 #include "scope.h"
 #include "metrics.h"
 #include "words.h"
@@ -105,8 +106,8 @@ limit_of(
 		return route->max_open_keys;
 	case CALLERS_ACTIVE:
 		return route->max_active_keys;
-	case CALLERS_QUEUED: /* on whatever route; half of the queue */
-		return conf->async_queue > 1 ? conf->async_queue / 2 : 1;
+	case CALLERS_QUEUED: /* on whatever route */
+		return decide_share(conf->async_queue);
 	case CALLERS_NOF:
 		break;
 	}

@@ -204,3 +204,63 @@ TEST(how_fingerprints_compare)
 			fail_msg("%s", pairs[i].name);
 	}
 }
+
+/* --- limits --- */
+
+TEST(the_first_limit_that_is_met_is_told)
+{
+	static const struct {
+		struct decide_limits l;
+		enum decision want;
+	} met[] = {
+		{ { .is_new = true }, DECIDE_RUN },
+		{ { .is_new = true, .used = 9 }, DECIDE_RUN },
+		{ { .is_new = true, .used = 9, .max = 9 }, DECIDE_RUN },
+		{ { .is_new = true, .used = 9, .max = 8 }, DECIDE_FULL },
+		{ { .used = 9, .max = 8 }, DECIDE_RUN },
+		{ { .is_new = true, .open = true }, DECIDE_OPEN },
+		{ { .open = true }, DECIDE_RUN },
+		{ { .no_room = true }, DECIDE_NO_ROOM },
+		{ { .active = true }, DECIDE_CROWDED },
+		{ { .waits = true, .active = true, .no_room = true },
+		    DECIDE_RUN },
+		{ { .is_new = true, .waits = true, .active = true },
+		    DECIDE_CROWDED },
+		{ { .is_new = true,
+		      .active = true,
+		      .open = true,
+		      .used = 9,
+		      .max = 8,
+		      .no_room = true },
+		    DECIDE_CROWDED },
+		{ { .is_new = true,
+		      .open = true,
+		      .used = 9,
+		      .max = 8,
+		      .no_room = true },
+		    DECIDE_FULL },
+		{ { .is_new = true, .open = true, .no_room = true },
+		    DECIDE_OPEN },
+	};
+
+	for (size_t i = 0; i < COUNT(met); i++)
+		if (decide_limit(&met[i].l) != met[i].want)
+			fail_msg("row %zu", i);
+}
+
+TEST(one_caller_fills_at_most_half)
+{
+	assert_int_equal(decide_share(1), 1);
+	assert_int_equal(decide_share(7), 3);
+	assert_false(decide_is_queue_full(0, 0, 1));
+	assert_true(decide_is_queue_full(1, 0, 1));
+	assert_false(decide_is_queue_full(9, 4, 10));
+	assert_true(decide_is_queue_full(9, 5, 10));
+	assert_true(decide_is_queue_full(10, 0, 10));
+	assert_false(decide_is_no_room(90, 40, 10, 100));
+	assert_true(decide_is_no_room(90, 41, 10, 100));
+	assert_true(decide_is_no_room(91, 0, 10, 100));
+	assert_false(decide_is_no_room(0, 0, 100, 100)); /* a single one */
+	assert_true(decide_is_no_room(1, 1, 99, 100));
+	assert_false(decide_is_no_room(1, 1, 49, 100));
+}
