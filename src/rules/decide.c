@@ -117,7 +117,7 @@ decide(const struct record *r, bool mine, bool same, int64_t now)
 	return DECIDE_UNKNOWN;
 }
 
-/* --- limits ---------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------- */
 
 unsigned
 decide_share(unsigned max)

@@ -68,7 +68,7 @@ int64_t decide_requeue(int attempt, uint32_t random);
 /* Whether a record past its retention counts as deleted. */
 bool decide_is_past(const struct record *r, int64_t now);
 
-/* --- limits ---------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------- */
 
 /* How much of max one caller may have for itself: half of it, or a single
  * one. */
