@@ -9,6 +9,7 @@ import base
 import shared
 from answer import eq, first, problem, replay
 from base import wait_until
+from disk import Disk
 from once import HASTY, Background, Lock, elapsed, lock_outcome, parallel
 
 OK = 'ledger; status 201; echo done'
@@ -219,6 +220,33 @@ def test_a_large_answer_is_deleted_without_being_overwritten(t):
     once.ctl('forget', 'k')
     written = os.stat(once.database + '-wal').st_size
     assert 0 < written < 1000000, '%d bytes to delete 8 MB' % written
+
+
+# --- a sync that fails ---
+
+def test_after_a_sync_that_failed_the_log_begins_anew(t):
+    disk = Disk(t)
+    once = once_with(t, 'cat >/dev/null; ' + OK, env=disk.env,
+                     server={'busy_timeout': '500ms'})
+    before = once.post('before')
+    first(before, 201)
+    # A reader needs the log as it is.
+    db = sqlite3.connect(once.database, isolation_level=None)
+    db.execute('BEGIN')
+    db.execute('SELECT count(*) FROM once_key').fetchall()
+    length = os.stat(once.database + '-wal').st_size
+    disk.fail()
+    problem(once.post('failed'), 'store-unavailable')
+    disk.mend()
+    problem(once.post('waits'), 'store-unavailable')
+    eq(len(t.ledger()), 1)
+    assert os.stat(once.database + '-wal').st_size >= length
+    db.execute('COMMIT')
+    first(once.post('after'), 201)
+    assert os.stat(once.database + '-wal').st_size < length
+    replay(once.post('before'), before)
+    first(once.post('failed'), 201)
+    eq(len(t.ledger()), 3)
 
 
 # --- a full disk ---

@@ -1,10 +1,12 @@
 /*
- * A library to preload: a disk that hangs.  While there is a file with the name
- * that DISK_HANGS has, no sync ends; its first byte says that one waits.
+ * A library to preload: a disk that hangs, or fails.  While there is a file of
+ * the name that DISK_HANGS has, no sync ends; its first byte says that one
+ * waits.  While there is one of the name that DISK_FAILS has, each sync fails.
  */
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,12 +16,17 @@ fdatasync(int fd)
 {
 	int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
 	const char *name = getenv("DISK_HANGS");
+	const char *fails = getenv("DISK_FAILS");
 	int hangs;
 
 	while (name != NULL && (hangs = open(name, O_WRONLY)) != -1) {
 		(void)!write(hangs, "x", 1);
 		close(hangs);
 		usleep(2000);
+	}
+	if (fails != NULL && access(fails, F_OK) == 0) {
+		errno = EIO;
+		return -1;
 	}
 	return real(fd);
 }

@@ -1,4 +1,4 @@
-"""A disk that hangs, for oncewrap alone; see disk.c."""
+"""A disk that hangs or fails, for oncewrap alone; see disk.c."""
 import os
 
 import clocks
@@ -11,6 +11,7 @@ class Disk:
         self.t = t
         self.file = t.path('disk.hangs')
         self.env = dict(os.environ, DISK_HANGS=self.file,
+                        DISK_FAILS=t.path('disk.fails'),
                         LD_PRELOAD=clocks.library(t, 'disk'))
 
     def hang(self):
@@ -22,3 +23,9 @@ class Disk:
 
     def go_on(self):
         os.unlink(self.file)
+
+    def fail(self):
+        self.t.write('disk.fails')
+
+    def mend(self):
+        os.unlink(self.t.path('disk.fails'))

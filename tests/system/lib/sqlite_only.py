@@ -69,6 +69,7 @@ TABLE = (
     ('store.wal_above_max_wal_is_unavailable_until_the_reader_ends', WAL),
     ('store.a_replay_that_is_not_read_keeps_no_transaction_open', WAL),
     ('store.a_large_answer_is_deleted_without_being_overwritten', WAL),
+    ('store.after_a_sync_that_failed_the_log_begins_anew', DISK),
     ('store.*full_disk*', DISK),
     ('store.disk_full_of_accepted_work_is_emptied_by_doing_it', DISK),
     ('store.answer_too_large_for_the_disk_never_frees_the_key', DISK),
