@@ -240,7 +240,8 @@ def test_credentials_in_scope_are_kept_as_digests_only(t):
     for name in ('once.db', 'once.db-wal', 'once.log'):
         if t.exists(name):
             data = t.read(name)
-            assert b'4711' not in data and b'4712' not in data, name
+            assert b'TOKEN-4711' not in data and \
+                b'COOKIE-4712' not in data, name
 
 
 def test_path_is_part_of_the_identity(t):
