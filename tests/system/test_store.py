@@ -242,7 +242,8 @@ def test_after_a_sync_that_failed_the_log_begins_anew(t):
     eq(len(t.ledger()), 1)
     assert os.stat(once.database + '-wal').st_size >= length
     db.execute('COMMIT')
-    first(once.post('after'), 201)
+    # Until the committer has tried again, it refuses at once.
+    wait_until(lambda: once.post('after').status == 201, 'the new log')
     assert os.stat(once.database + '-wal').st_size < length
     replay(once.post('before'), before)
     first(once.post('failed'), 201)
