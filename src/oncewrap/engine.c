@@ -1,8 +1,8 @@
 /*
- * The request path, from top to bottom.  The table PLACES (engine_impl.h) is
- * the product: each place adds one thing to struct job, or refuses the request,
- * and says where the request goes on.  engine_respond() has one response for
- * each decision.
+ * The request path, from top to bottom.  The table of places is the product:
+ * each place adds one thing to struct job, or refuses the request, and says
+ * where the request goes on.  engine_respond() has one response for each
+ * decision.
  *
  *  1. Nothing runs before its reservation is durable.
  *  2. No byte of an answer leaves before its outcome is durable.
@@ -33,13 +33,80 @@
 #define PLACE_NAME(id) NULL
 #endif
 
-#define PLACE_ROW(id, function, by) \
-	[PLACE_##id] = { PLACE_NAME(id), function, by },
+/* The life of a request, from the first row to the last.  One that is refused
+ * goes to ANSWER. */
+#define ROW(id, function, by) [PLACE_##id] = { PLACE_NAME(id), function, by }
+
+/* clang-format off */
 static const struct {
 	const char *name;
 	enum place (*go)(struct job *);
 	enum engine_by by;
-} places[] = { PLACES(PLACE_ROW) };
+} places[] = {
+	/* what kind of request it is; its key, scope and fingerprint */
+	ROW(BEGIN, engine_begin, BY_LOOP),         /* what is it? */
+	ROW(PAGE, engine_page, BY_PAGE),           /* an operator's */
+	ROW(STATUS, engine_status, BY_STORE),      /* of one accepted */
+	ROW(MEMORY, engine_memory, BY_LOOP),       /* wait: to read JSON */
+	ROW(CHECK, engine_check, BY_LOOP),         /* whole? key? scope? */
+	ROW(CHECK_SMALL, engine_check, BY_SMALL),
+	ROW(CHECK_LARGE, engine_check, BY_LARGE),
+	ROW(CHECK_STORE, engine_check, BY_STORE),
+	ROW(CHECKED, engine_checked, BY_LOOP),
+	/* what is stored under the key */
+	ROW(LOOK, engine_look, BY_LOOP),           /* up the record */
+	ROW(LOOKED, engine_looked, BY_LOOP),       /* read */
+	ROW(COMPARE, engine_compare, BY_LOOP),     /* by the record's spec */
+	ROW(COMPARE_LARGE, engine_compare, BY_LARGE),
+	ROW(DECIDE, engine_decide, BY_LOOP),       /* run, replay, refuse */
+	ROW(RECOVER, engine_recover, BY_STORE),    /* a dead owner's key */
+	ROW(FETCH, engine_fetch, BY_LOOP),         /* the stored answer */
+	ROW(FETCH_STORE, engine_fetch, BY_STORE),
+	ROW(FIRST, engine_first, BY_LOOP),         /* it runs: wait for it */
+	ROW(WAITED, engine_waited, BY_LOOP),       /* wait: it has ended */
+	/* a slot, and a lease or a place in the queue */
+	ROW(SLOT, engine_slot, BY_LOOP),           /* wait: for a free one */
+	ROW(PREPARE, engine_prepare, BY_LOOP),     /* what is stored */
+	ROW(PREPARE_FILES, engine_prepare, BY_STORE),
+	ROW(TAKE, engine_take, BY_LOOP),           /* the lease, or queue up */
+	ROW(TAKEN, engine_taken, BY_LOOP),         /* wait: it is durable */
+	ROW(RESPOND, engine_respond, BY_LOOP),     /* by the decision */
+	ROW(RESPOND_STORE, engine_respond, BY_STORE),
+	ROW(SHOW, engine_show, BY_STORE),          /* 202 */
+	/* the program */
+	ROW(START, engine_start, BY_LOOP),         /* the program */
+	ROW(START_NAMED, engine_start, BY_NAMES),
+	ROW(START_FILES, engine_start, BY_STORE),
+	ROW(SPAWN, engine_start, BY_START),
+	ROW(SPAWN_AS, engine_start, BY_USER),
+	ROW(BEGIN_RUN, engine_begin_run, BY_LOOP), /* in the loop */
+	ROW(REACH, engine_reach, BY_LOOP),         /* wait: for a process */
+	ROW(NAME, engine_name, BY_LOOP),           /* it in the lease */
+	ROW(NAME_FILES, engine_name, BY_STORE),
+	ROW(CANCEL, engine_cancel, BY_LOOP),       /* the lease is lost */
+	ROW(SEND, engine_send, BY_LOOP),           /* it the request */
+	ROW(OUTPUT, engine_output, BY_LOOP),       /* wait: to capture it */
+	ROW(SPOOL, engine_spool, BY_FILES),        /* to a file */
+	ROW(STREAM, engine_stream, BY_LOOP),       /* wait: to send it on */
+	ROW(RAN, engine_ran, BY_LOOP),             /* it has ended */
+	ROW(LEFT, engine_left, BY_STORE),          /* do its children live? */
+	ROW(PAUSE, engine_pause, BY_LOOP),         /* wait: for them */
+	/* its outcome */
+	ROW(JUDGE, engine_judge, BY_LOOP),         /* the outcome; store it */
+	ROW(FINISHED, engine_finished, BY_LOOP),   /* wait: it is durable */
+	ROW(SETTLED, engine_settled, BY_LOOP),     /* log it; remove files */
+	ROW(SETTLED_FILES, engine_settled, BY_STORE),
+	ROW(RESULT, engine_result, BY_LOOP),       /* tell those that wait */
+	ROW(TELL, engine_tell, BY_LOOP),           /* its answer */
+	ROW(TELL_FILES, engine_tell, BY_STORE),
+	/* the answer */
+	ROW(ANSWER, engine_answer, BY_LOOP),       /* give the slot back */
+	ROW(REFUSE, engine_refuse_now, BY_LOOP),   /* with a problem */
+	ROW(REFUSE_FILES, engine_refuse_now, BY_STORE),
+	ROW(REPLY, engine_reply, BY_LOOP),         /* to the web server */
+	ROW(CLEAN, engine_clean, BY_STORE),        /* remove files first */
+};
+/* clang-format on */
 
 /* --- from place to place -------------------------------------------------- */
 
@@ -327,108 +394,4 @@ engine_handle(struct engine *engine, struct exchange *x)
 	engine->jobs++;
 	metrics_add(METRICS_REQUESTS, 1);
 	engine_go(job, PLACE_BEGIN);
-}
-
-/* --- beginning and end -------------------------------------------------- */
-
-/* So many calls of the store may wait besides those of programs that run. */
-#define STORE_MORE 32
-
-/* How many threads help, of each kind, and their name; those for the store are
- * its own. */
-static const struct {
-	const char *name;
-	unsigned most;
-} kinds[BY_N] = {
-	[BY_SMALL] = { "parse", 1 },
-	[BY_LARGE] = { "body", 2 },
-	[BY_FILES] = { "file", 2 },
-	[BY_START] = { "start", 4 },
-	[BY_USER] = { "user", 4 },
-	[BY_PAGE] = { "page", 2 },
-	[BY_NAMES] = { "names", 2 },
-};
-
-enum rc
-engine_open(struct engine **out, struct store *store, struct loop *loop,
-    unsigned workers, const struct engine_owner *owner)
-{
-	struct engine *engine = calloc(1, sizeof(*engine));
-	enum rc rc = RC_OK;
-
-	*out = engine;
-	if (engine == NULL)
-		return RC_NOMEM;
-	engine->loop = loop;
-	engine->store = store;
-	engine->workers = workers;
-	engine->owner = *owner;
-	TAILQ_INIT(&engine->first);
-	TAILQ_INIT(&engine->programs.waiting);
-	TAILQ_INIT(&engine->memory);
-	TAILQ_INIT(&engine->woken);
-	engine->rate = rate_new();
-	for (int by = 0; by < BY_N && rc == RC_OK; by++)
-		if (kinds[by].most > 0)
-			rc = helpers_open(&engine->helpers[by], loop,
-			    kinds[by].name, kinds[by].most);
-	if (rc == RC_OK && engine->rate == NULL)
-		rc = RC_NOMEM;
-	if (rc == RC_OK)
-		rc = run_open_runs(&engine->runs, loop);
-	return rc == RC_OK ? store_call_open(store, loop, workers + STORE_MORE)
-			   : rc;
-}
-
-void
-engine_close(struct engine *engine)
-{
-	assert(engine->jobs == 0);
-	loop_clear(engine->loop, &engine->look);
-	run_close_runs(engine->runs);
-	engine->runs = NULL;
-	store_call_close(engine->store);
-	loop_round(engine->loop, 0);
-}
-
-struct helpers *
-engine_helpers(struct engine *engine)
-{
-	return engine->helpers[BY_FILES];
-}
-
-struct runs *
-engine_runs(struct engine *engine)
-{
-	return engine->runs;
-}
-
-bool
-engine_is_idle(const struct engine *engine)
-{
-	return engine->jobs == 0;
-}
-
-void
-engine_drain(struct engine *engine)
-{
-	struct job *job;
-
-	engine->draining = true;
-	while ((job = TAILQ_FIRST(&engine->first)) != NULL ||
-	    (job = TAILQ_FIRST(&engine->memory)) != NULL)
-		engine_wake(job);
-	engine_drain_slots(engine);
-}
-
-void
-engine_free(struct engine *engine)
-{
-	if (engine == NULL)
-		return;
-	for (int by = 0; by < BY_N; by++)
-		helpers_close(engine->helpers[by]);
-	engine_free_slots(engine);
-	rate_free(engine->rate);
-	free(engine);
 }

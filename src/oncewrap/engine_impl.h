@@ -40,79 +40,35 @@ enum engine_by {
 	BY_N
 };
 
-/*
- * X(place, function, who calls it).  The life of a request is read from the
- * first row to the last; a request that is refused goes to ANSWER.
- */
+/* In the order of a life; see the table in engine.c. */
 /* clang-format off */
-#define PLACES(X) \
-	/* what kind of request it is; its key, scope and fingerprint */ \
-	X(BEGIN, engine_begin, BY_LOOP) \
-	X(PAGE, engine_page, BY_PAGE) \
-	X(STATUS, engine_status, BY_STORE) \
-	X(MEMORY, engine_memory, BY_LOOP) \
-	X(CHECK, engine_check, BY_LOOP) \
-	X(CHECK_SMALL, engine_check, BY_SMALL) \
-	X(CHECK_LARGE, engine_check, BY_LARGE) \
-	X(CHECK_STORE, engine_check, BY_STORE) \
-	X(CHECKED, engine_checked, BY_LOOP) \
-	/* what is stored under the key */ \
-	X(LOOK, engine_look, BY_LOOP) \
-	X(LOOKED, engine_looked, BY_LOOP) \
-	X(COMPARE, engine_compare, BY_LOOP) \
-	X(COMPARE_LARGE, engine_compare, BY_LARGE) \
-	X(DECIDE, engine_decide, BY_LOOP) \
-	X(RECOVER, engine_recover, BY_STORE) \
-	X(FETCH, engine_fetch, BY_LOOP) \
-	X(FETCH_STORE, engine_fetch, BY_STORE) \
-	X(FIRST, engine_first, BY_LOOP) \
-	X(WAITED, engine_waited, BY_LOOP) \
-	/* a slot, and a lease or a place in the queue */ \
-	X(SLOT, engine_slot, BY_LOOP) \
-	X(PREPARE, engine_prepare, BY_LOOP) \
-	X(PREPARE_FILES, engine_prepare, BY_STORE) \
-	X(TAKE, engine_take, BY_LOOP) \
-	X(TAKEN, engine_taken, BY_LOOP) \
-	X(RESPOND, engine_respond, BY_LOOP) \
-	X(RESPOND_STORE, engine_respond, BY_STORE) \
-	X(SHOW, engine_show, BY_STORE) \
-	/* the program */ \
-	X(START, engine_start, BY_LOOP) \
-	X(START_NAMED, engine_start, BY_NAMES) \
-	X(START_FILES, engine_start, BY_STORE) \
-	X(SPAWN, engine_start, BY_START) \
-	X(SPAWN_AS, engine_start, BY_USER) \
-	X(BEGIN_RUN, engine_begin_run, BY_LOOP) \
-	X(REACH, engine_reach, BY_LOOP) \
-	X(NAME, engine_name, BY_LOOP) \
-	X(NAME_FILES, engine_name, BY_STORE) \
-	X(CANCEL, engine_cancel, BY_LOOP) \
-	X(SEND, engine_send, BY_LOOP) \
-	X(OUTPUT, engine_output, BY_LOOP) \
-	X(SPOOL, engine_spool, BY_FILES) \
-	X(STREAM, engine_stream, BY_LOOP) \
-	X(RAN, engine_ran, BY_LOOP) \
-	X(LEFT, engine_left, BY_STORE) \
-	X(PAUSE, engine_pause, BY_LOOP) \
-	/* its outcome */ \
-	X(JUDGE, engine_judge, BY_LOOP) \
-	X(FINISHED, engine_finished, BY_LOOP) \
-	X(SETTLED, engine_settled, BY_LOOP) \
-	X(SETTLED_FILES, engine_settled, BY_STORE) \
-	X(RESULT, engine_result, BY_LOOP) \
-	X(TELL, engine_tell, BY_LOOP) \
-	X(TELL_FILES, engine_tell, BY_STORE) \
-	/* the answer */ \
-	X(ANSWER, engine_answer, BY_LOOP) \
-	X(REFUSE, engine_refuse_now, BY_LOOP) \
-	X(REFUSE_FILES, engine_refuse_now, BY_STORE) \
-	X(REPLY, engine_reply, BY_LOOP) \
-	X(CLEAN, engine_clean, BY_STORE)
+enum place {
+	/* what kind of request it is; its key, scope and fingerprint */
+	PLACE_BEGIN, PLACE_PAGE, PLACE_STATUS, PLACE_MEMORY, PLACE_CHECK,
+	PLACE_CHECK_SMALL, PLACE_CHECK_LARGE, PLACE_CHECK_STORE,
+	PLACE_CHECKED,
+	/* what is stored under the key */
+	PLACE_LOOK, PLACE_LOOKED, PLACE_COMPARE, PLACE_COMPARE_LARGE,
+	PLACE_DECIDE, PLACE_RECOVER, PLACE_FETCH, PLACE_FETCH_STORE,
+	PLACE_FIRST, PLACE_WAITED,
+	/* a slot, and a lease or a place in the queue */
+	PLACE_SLOT, PLACE_PREPARE, PLACE_PREPARE_FILES, PLACE_TAKE,
+	PLACE_TAKEN, PLACE_RESPOND, PLACE_RESPOND_STORE, PLACE_SHOW,
+	/* the program */
+	PLACE_START, PLACE_START_NAMED, PLACE_START_FILES, PLACE_SPAWN,
+	PLACE_SPAWN_AS, PLACE_BEGIN_RUN, PLACE_REACH, PLACE_NAME,
+	PLACE_NAME_FILES, PLACE_CANCEL, PLACE_SEND, PLACE_OUTPUT,
+	PLACE_SPOOL, PLACE_STREAM, PLACE_RAN, PLACE_LEFT, PLACE_PAUSE,
+	/* its outcome */
+	PLACE_JUDGE, PLACE_FINISHED, PLACE_SETTLED, PLACE_SETTLED_FILES,
+	PLACE_RESULT, PLACE_TELL, PLACE_TELL_FILES,
+	/* the answer */
+	PLACE_ANSWER, PLACE_REFUSE, PLACE_REFUSE_FILES, PLACE_REPLY,
+	PLACE_CLEAN,
+	/* not places: it goes on later; it is over */
+	PLACE_WAIT, PLACE_END
+};
 /* clang-format on */
-
-#define PLACE_ENUMERATOR(id, function, by) PLACE_##id,
-enum place { PLACES(PLACE_ENUMERATOR) PLACE_WAIT, PLACE_END };
-#undef PLACE_ENUMERATOR
 
 struct job;
 TAILQ_HEAD(job_list, job);
@@ -343,9 +299,47 @@ bool engine_key_is_of_page(const struct job *job);
  * failure of engine_read_json(). */
 enum rc engine_fingerprint(struct job *job, const char *fingerprint_spec);
 
-/* The places: see PLACES. */
-#define PLACE_DECLARE(id, function, by) enum place function(struct job *);
-PLACES(PLACE_DECLARE)
-#undef PLACE_DECLARE
+/* What the places do: the table in engine.c says which is called where. */
+enum place engine_begin(struct job *job);
+enum place engine_page(struct job *job);
+enum place engine_status(struct job *job);
+enum place engine_memory(struct job *job);
+enum place engine_check(struct job *job);
+enum place engine_checked(struct job *job);
+enum place engine_look(struct job *job);
+enum place engine_looked(struct job *job);
+enum place engine_compare(struct job *job);
+enum place engine_decide(struct job *job);
+enum place engine_recover(struct job *job);
+enum place engine_fetch(struct job *job);
+enum place engine_first(struct job *job);
+enum place engine_waited(struct job *job);
+enum place engine_slot(struct job *job);
+enum place engine_prepare(struct job *job);
+enum place engine_take(struct job *job);
+enum place engine_taken(struct job *job);
+enum place engine_respond(struct job *job);
+enum place engine_show(struct job *job);
+enum place engine_start(struct job *job);
+enum place engine_begin_run(struct job *job);
+enum place engine_reach(struct job *job);
+enum place engine_name(struct job *job);
+enum place engine_cancel(struct job *job);
+enum place engine_send(struct job *job);
+enum place engine_output(struct job *job);
+enum place engine_spool(struct job *job);
+enum place engine_stream(struct job *job);
+enum place engine_ran(struct job *job);
+enum place engine_left(struct job *job);
+enum place engine_pause(struct job *job);
+enum place engine_judge(struct job *job);
+enum place engine_finished(struct job *job);
+enum place engine_settled(struct job *job);
+enum place engine_result(struct job *job);
+enum place engine_tell(struct job *job);
+enum place engine_answer(struct job *job);
+enum place engine_refuse_now(struct job *job);
+enum place engine_reply(struct job *job);
+enum place engine_clean(struct job *job);
 
 #endif

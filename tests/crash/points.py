@@ -2,7 +2,7 @@
 
 TABLE says which scenarios die at a point, and at which passages; PLACES says
 that of the places of a request.  A point of src/base/fault.h or a place of
-src/oncewrap/engine_impl.h that they do not name fails, and so does one that a
+src/oncewrap/engine.c that they do not name fails, and so does one that a
 scenario does not pass.
 """
 import collections

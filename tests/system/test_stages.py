@@ -1,7 +1,7 @@
 """A request is stopped at each place of its way, and meanwhile its client goes,
 the configuration is reloaded, or the daemon is to end.
 
-A place is one of src/oncewrap/engine_impl.h; its fault point stops the process.
+A place is one of src/oncewrap/engine.c; its fault point stops the process.
 At a place that no way before has, each thing happens to a request of its own,
 else one of them; each has a daemon of its own.  At the end one more daemon is
 asked what became of all.

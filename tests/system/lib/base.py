@@ -21,10 +21,10 @@ SLOW = 1.0
 
 
 def places():
-    """The places of a request (engine_impl.h), in the order of its life."""
-    path = os.path.join(TOP, 'src', 'oncewrap', 'engine_impl.h')
+    """The places of a request (engine.c), in the order of its life."""
+    path = os.path.join(TOP, 'src', 'oncewrap', 'engine.c')
     with open(path) as f:
-        return re.findall(r'^\tX\((\w+), ', f.read(), re.M)
+        return re.findall(r'^\tROW\((\w+), ', f.read(), re.M)
 
 
 class Skip(Exception):
