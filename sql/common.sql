@@ -52,7 +52,7 @@ SELECT $row FROM once_key k WHERE k.id = ?1 $lock_key $unless_locked;
 
 -- list: record_set
 ($record_columns) = ($record_values),
-fingerprint_spec = CASE WHEN ?35::bigint >= 0 THEN ?35::bigint
+fingerprint_spec = CASE WHEN ?5::bigint >= 0 THEN ?5::bigint
     ELSE fingerprint_spec END
 
 -- name: record_write
@@ -60,8 +60,8 @@ UPDATE once_key SET $record_set WHERE $record_was $no_late_token;
 
 -- The same with the response.
 -- name: record_write_answer
-UPDATE once_key SET $record_set, kind = ?36::bigint,
-    response_version = ?37::bigint, reason = ?38, headers = ?39, body = ?40
+UPDATE once_key SET $record_set, kind = ?6::bigint,
+    response_version = ?7::bigint, reason = ?8, headers = ?9, body = ?10
 WHERE $record_was $no_late_token;
 
 -- name: record_delete

@@ -1,12 +1,14 @@
 # Makes queries_table.h from the files of sql/, and pg_table.h from those of
 # sql/postgres (-v prefix=PG_): one X-macro list for each file, named after it,
-# of X(NAME, "text", reason).  common.sql is read for both.
+# of X(NAME, "text", reason).  rows.sql and common.sql are read for both.
 #
 #	-- name: foo		begins a statement
 #	-- scan: reason		its plan may scan a table, and why; one that
 #				begins with SQLite is none for PostgreSQL
 #	-- list: foo		begins a part of later statements, mostly
 #				columns: $foo stands for it
+#	?+1			the first parameter after those with a number
+#				of their own; ?+2 is the next one
 #
 # SQLite has no casts such as ::bigint, and needs none.
 #
@@ -30,17 +32,40 @@ function expanded(text,	  list)
 	return text
 }
 
+# The number that the highest parameter has.
+function highest(text,	  n, max)
+{
+	while (match(text, /[?$][0-9]+/)) {
+		n = substr(text, RSTART + 1, RLENGTH - 1) + 0
+		if (n > max)
+			max = n
+		text = substr(text, RSTART + RLENGTH)
+	}
+	return max + 0
+}
+
+# The text with the numbers of its last parameters, ?+1 and so on.
+function numbered(text,	  base)
+{
+	base = highest(text)
+	while (match(text, /[?$][+][0-9]+/))
+		text = substr(text, 1, RSTART) \
+		    base + substr(text, RSTART + 2, RLENGTH - 2) \
+		    substr(text, RSTART + RLENGTH)
+	return text
+}
+
 function flush()
 {
 	if (name == "")
 		return
 	if (is_list) {
-		lists[name] = expanded(text)
+		lists[name] = text
 		name = ""
 		return
 	}
 	sub(/;[ ]*$/, "", text)
-	text = expanded(text)
+	text = numbered(expanded(text))
 	if (text == "") {
 		print FILENAME ": " name " is empty" > "/dev/stderr"
 		failed = 1
@@ -64,8 +89,8 @@ FNR == 1 && FILENAME ~ /postgres\// {
 	dollar = 1
 }
 
-# The statements of common.sql belong to the list before it.
-FNR == 1 && FILENAME !~ /common[.]sql$/ {
+# The statements of common.sql belong to the list before it; rows.sql has none.
+FNR == 1 && FILENAME !~ /(common|rows)[.]sql$/ {
 	flush()
 	list = FILENAME
 	sub(/^.*\//, "", list)

@@ -53,34 +53,6 @@ ORDER BY id LIMIT 8;
 
 -- Reading -----------------------------------------------------------------
 
--- All columns of a key but its identity and its response; and all but its
--- response: see rows.c.
--- list: record
-caller, peer, cookie, coalesce(method, 'POST') AS method, instance, state,
-attempt, token, owner, locked_until, fingerprint,
-(SELECT r.text FROM once_fingerprint_spec r WHERE r.id = fingerprint_spec)
-    AS fingerprint_spec,
-downstream, coalesce(recovery_point, 'started') AS recovery_point,
-on_crash = 'resume' AS resume, retention,
-created_at, updated_at, expires_at, on_expired = 'gone' AS gone,
-expired_retention, attempt_lock, lock_file, reconcile_delay, reconcile_after,
-reconcile_attempts, resource, accepted, queued_at IS NOT NULL AS queued,
-queued_at, kept, status, body_length, last_error, NULL AS late_token,
-0 AS change
-
--- list: row
-id, key, path, scope, $record
-
--- The response of a key: see store_read.c.
--- list: response
-reason, kind, headers, body, response_version
-
--- All columns of an effect but its payload: see rows.c.
--- list: effect
-id, key_id, effect_key, scope, path, key, topic, state, attempts,
-next_at IS NOT NULL AS has_turn, next_at, owner, reference, last_error,
-created_at, updated_at
-
 -- The keys in the index of owners, those in the index of age, and those that
 -- are in neither because they are recent: see once_meta in schema.sql.  A
 -- statement goes on with AND.  The indexes are named, because a handler may run
@@ -88,13 +60,13 @@ created_at, updated_at
 -- keys later.  For the same reason a statement has +id where another condition
 -- for the number than that of $recent would begin at the first key.
 -- list: by_owner
-once_key INDEXED BY once_key_running WHERE listed = 1
+once_key k INDEXED BY once_key_running WHERE listed = 1
 
 -- list: by_age
-once_key INDEXED BY once_key_expiry WHERE listed = 1
+once_key k INDEXED BY once_key_expiry WHERE listed = 1
 
 -- list: recent
-once_key NOT INDEXED WHERE listed IS NOT 1
+once_key k NOT INDEXED WHERE listed IS NOT 1
     AND id > (SELECT recent FROM once_meta WHERE id = 1)
 
 -- What stands in the statements of ../common.sql --------------------------
@@ -110,9 +82,18 @@ IS
 
 -- list: unless_locked
 
--- The late token, ?34, is for a store that several hosts use.
+-- The late token is for a store that several hosts use, and so is the number of
+-- the last change of a row.
+-- list: late_column
+-- list: late_value
 -- list: no_late_token
-AND ?34 IS NULL
+AND ?+29 IS NULL
+
+-- list: late_token
+NULL
+
+-- list: change
+0
 
 -- list: is_open
 (state = 'pending' OR state = 'unknown' OR state = 'dead_letter')
@@ -178,8 +159,8 @@ ORDER BY identity, id
 -- A small response is read with its key.  The identity is not: it is copied for
 -- nothing, because the caller has it.
 -- name: find
-SELECT id, NULL AS key, NULL AS path, NULL AS scope, $record, $response
-FROM once_key
+SELECT k.id, NULL AS key, NULL AS path, NULL AS scope, $record, $response
+FROM once_key k
 WHERE identity = ?4 AND key = ?1 AND path = ?2 AND scope = ?3;
 
 -- A piece of a body, and whether there is one more.  A handler may have planted
@@ -346,7 +327,7 @@ WHERE queued_at >= 0 AND queued_at >= ?3 AND queued_at <= ?1;
 -- The jobs that are due first, after ?1 others; none may be due yet.  ?2 is 0,
 -- and ?3 store time.
 -- name: job_next
-SELECT $row, ?3 AS now FROM once_key
+SELECT $row, ?3 AS now FROM once_key k
 WHERE queued_at >= 0 AND ?2 = 0 AND expires_at > ?3
 ORDER BY queued_at LIMIT -1 OFFSET ?1;
 
@@ -368,20 +349,6 @@ DELETE FROM once_topic WHERE ?1;
 -- next statements writes it, in one transaction: see store_change.h.  Each
 -- names the state, the attempt and the token that were read.
 
--- All columns of the record that may change, but the spec of the fingerprint,
--- and the recovery point, which only the handler's triggers change.
--- list: record_columns
-state, attempt, token, owner, locked_until, on_crash, retention, updated_at,
-expires_at, on_expired, expired_retention, attempt_lock, lock_file,
-reconcile_delay, reconcile_after, reconcile_attempts, resource, accepted,
-queued_at, kept, status, body_length, last_error, fingerprint, caller, peer,
-cookie, method, instance
-
--- list: record_values
-?5, ?6, ?7, ?8, ?9, CASE WHEN ?10 THEN 'resume' END, ?11, ?12, ?13,
-CASE WHEN ?14 THEN 'gone' END, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-?25, ?26, ?27, ?28, ?29, ?30, ?31, nullif(?32, 'POST'), ?33
-
 -- list: record_was
 id = ?1 AND state = ?2 AND attempt = ?3 AND token IS ?4
 
@@ -390,11 +357,11 @@ id = ?1 AND state = ?2 AND attempt = ?3 AND token IS ?4
 -- name: record_new
 INSERT INTO once_key(id, key, path, scope, $record_columns, fingerprint_spec,
     identity, downstream, created_at, listed)
-VALUES (?1, ?2, ?3, ?4, $record_values, ?35,
-    CASE WHEN ?34 IS NULL AND NOT EXISTS (SELECT 1 FROM once_key
-	WHERE identity = ?36 AND key = ?2 AND path = ?3 AND scope = ?4)
-	THEN ?36 END,
-    ?37, ?12, CASE WHEN ?23 IS NOT NULL
+VALUES (?1, ?2, ?3, ?4, $record_values, ?5,
+    CASE WHEN ?+29 IS NULL AND NOT EXISTS (SELECT 1 FROM once_key
+	WHERE identity = ?6 AND key = ?2 AND path = ?3 AND scope = ?4)
+	THEN ?6 END,
+    ?7, ?+8, CASE WHEN ?+18 IS NOT NULL
 	OR ?1 <= (SELECT recent FROM once_meta WHERE id = 1) THEN 1 END);
 
 -- Finishing ---------------------------------------------------------------
@@ -424,7 +391,7 @@ ORDER BY reconcile_after LIMIT 1;
 
 -- The longest due key of the next caller.
 -- name: reconcile_due
-SELECT $row FROM once_key INDEXED BY once_key_caller
+SELECT $row FROM once_key k INDEXED BY once_key_caller
 WHERE state = 'unknown' AND reconcile_after <= ?1 AND caller > ?2
     AND ?3 = ?3
 ORDER BY caller, reconcile_after;
@@ -448,7 +415,7 @@ VALUES (?1, ?2, ?3, ?4);
 
 -- After ?2 others.  now: store time, which SQL does not know.
 -- name: effect_next
-SELECT $effect, 0 AS now FROM once_effect
+SELECT $effect, 0 AS now FROM once_effect e
 WHERE state <> 'delivered' AND state = 'pending' AND topic = ?1
     AND next_at >= 0
 ORDER BY next_at LIMIT -1 OFFSET ?2;
@@ -497,8 +464,8 @@ UNION ALL SELECT 1 FROM $recent AND owner = ?1 LIMIT 1;
 -- scan: sorts the recent keys
 SELECT $row, last_at, last_state,
     (SELECT count(*) FROM once_effect e
-	WHERE e.key_id = once_key.id AND e.state = 'delivered') AS effects
-FROM $due CROSS JOIN once_key NOT INDEXED ON id = last_id;
+	WHERE e.key_id = k.id AND e.state = 'delivered') AS effects
+FROM $due CROSS JOIN once_key k NOT INDEXED ON id = last_id;
 
 -- Reads the pages that deleting those rows will read.  Their entries in the
 -- index of identities are scattered.
@@ -545,12 +512,12 @@ WHERE k.queued_at >= 0
 -- For doctor, which reads every row, a page after that number.
 -- name: rows
 SELECT $row, identity,
-    EXISTS (SELECT 1 FROM once_key i WHERE i.identity = once_key.identity
-	AND i.id < once_key.id AND i.key = once_key.key
-	AND i.path = once_key.path AND i.scope = once_key.scope)
+    EXISTS (SELECT 1 FROM once_key i WHERE i.identity = k.identity
+	AND i.id < k.id AND i.key = k.key AND i.path = k.path
+	AND i.scope = k.scope)
     OR (listed IS NOT 1
 	AND id <= (SELECT recent FROM once_meta WHERE id = 1)) AS lost
-FROM once_key WHERE id > ?1 ORDER BY id LIMIT ?2;
+FROM once_key k WHERE id > ?1 ORDER BY id LIMIT ?2;
 
 -- list: parts
 (VALUES ('once_key'), ('once_key_identity'), ('once_key_running'),

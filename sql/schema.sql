@@ -34,12 +34,12 @@
 --   downstream      the 16 bytes of a UUID, the same for all attempts
 --   recovery_point  what the last attempt said that it had reached; NULL:
 --                   'started'
---   on_crash        'resume'; NULL: the key becomes unknown
---   retention       ms, from the end of an attempt
+--   resume          on_crash = resume
+--   retention       ms, from the end of an attempt; 0 once it is completed
 --   created_at updated_at  wall clock, ms: for people only
 --   expires_at      store time, ms: past it the key counts as deleted
---   on_expired expired_retention  'gone': past its retention the key stays as
---                   'expired' for expired_retention (ms); else NULL and 0
+--   expired_retention  how long the key stays as 'expired' (ms), past its
+--                   retention; 0: it does not
 --   attempt_lock lock_file  the name of the file that the attempt's processes
 --                   hold open (see attempt_lock.h), and the inode of the lock
 --                   file in which its owner has a lock; only if the key may be
@@ -89,12 +89,11 @@ CREATE TABLE once_key(
 	fingerprint_spec INTEGER NOT NULL,
 	downstream BLOB NOT NULL,
 	recovery_point TEXT,
-	on_crash TEXT,
+	resume INTEGER NOT NULL DEFAULT 0,
 	retention INTEGER NOT NULL,
 	created_at INTEGER NOT NULL,
 	updated_at INTEGER NOT NULL,
 	expires_at INTEGER,
-	on_expired TEXT,
 	expired_retention INTEGER NOT NULL DEFAULT 0,
 	attempt_lock INTEGER,
 	lock_file INTEGER,

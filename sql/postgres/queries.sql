@@ -46,7 +46,19 @@ FOR UPDATE OF e
 -- list: unless_locked
 SKIP LOCKED
 
+-- list: late_column
+, late_token
+
+-- list: late_value
+, ?+29::text
+
 -- list: no_late_token
+
+-- list: late_token
+k.late_token
+
+-- list: change
+k.xmin::text::bigint
 
 -- list: is_open
 state IN ('pending', 'unknown', 'dead_letter')
@@ -155,34 +167,6 @@ WHERE owner = $1::bigint
     AND NOT EXISTS (SELECT 1 FROM once_owner o WHERE o.id = $1::bigint);
 
 -- Reading ---------------------------------------------------------------------
-
--- All columns of a key but its identity and its response; and all but its
--- response.
--- list: record
-k.caller, k.peer, k.cookie, coalesce(k.method, 'POST') AS method, k.instance,
-k.state, k.attempt::bigint, k.token, k.owner, k.locked_until, k.fingerprint,
-(SELECT r.text FROM once_fingerprint_spec r WHERE r.id = k.fingerprint_spec)
-    AS fingerprint_spec,
-k.downstream, coalesce(k.recovery_point, 'started') AS recovery_point,
-k.resume, k.retention, k.created_at, k.updated_at, k.expires_at, k.gone,
-k.expired_retention, k.attempt_lock, k.lock_file, k.reconcile_delay,
-k.reconcile_after, k.reconcile_attempts::bigint, k.resource, k.accepted,
-k.queued_at IS NOT NULL AS queued, k.queued_at, k.kept, k.status::bigint,
-k.body_length, k.last_error, k.late_token, k.xmin::text::bigint AS change
-
--- list: row
-k.id, k.key, k.path, k.scope, $record
-
--- The response of a key.
--- list: response
-k.reason, k.kind::bigint, k.headers, k.body, k.response_version::bigint
-
--- All columns of an effect but its payload.
--- list: effect
-e.id, e.key_id, e.effect_key::text AS effect_key, e.scope, e.path, e.key,
-e.topic, e.state,
-e.attempts::bigint, e.next_at IS NOT NULL AS has_turn, e.next_at, e.owner,
-e.reference, e.last_error, e.created_at, e.updated_at
 
 -- The identity is not copied, because the caller has it.
 -- name: find
@@ -314,23 +298,6 @@ SELECT id, '', '', 0, 0 FROM made;
 -- name: time
 SELECT $now, $server_clock;
 
--- All columns of the record that may change, but the spec of the fingerprint,
--- and the recovery point, which only the handler's function changes.
--- list: record_columns
-state, attempt, token, owner, locked_until, resume, retention, updated_at,
-expires_at, gone, expired_retention, attempt_lock, lock_file, reconcile_delay,
-reconcile_after, reconcile_attempts, resource, accepted, queued_at, kept,
-status, body_length, last_error, fingerprint, caller, peer, cookie, method,
-instance, late_token
-
--- list: record_values
-$5::text, $6::bigint, $7::text, $8::bigint, $9::bigint, $10::boolean,
-$11::bigint, $12::bigint, $13::bigint, $14::boolean, $15::bigint, $16::bigint,
-$17::bigint, $18::bigint, $19::bigint, $20::bigint, $21::text, $22::boolean,
-$23::bigint, $24::boolean, $25::bigint, $26::bigint, $27::bytea, $28::bytea,
-$29::bigint, $30::bytea, $31::uuid, nullif($32::text, 'POST'), $33::uuid,
-$34::text
-
 -- list: record_was
 id = $1 AND state = $2::text AND attempt = $3::bigint
     AND token IS NOT DISTINCT FROM $4::text
@@ -339,7 +306,7 @@ id = $1 AND state = $2::text AND attempt = $3::bigint
 -- name: record_new
 INSERT INTO once_key(id, key, path, scope, $record_columns, fingerprint_spec,
     digest, downstream, created_at)
-VALUES ($1, $2, $3, $4, $record_values, $35, $36, $37, $12)
+VALUES ($1, $2, $3, $4, $record_values, $5, $6, $7, $+8)
 ON CONFLICT (digest) DO NOTHING;
 
 -- Deleting --------------------------------------------------------------------
@@ -771,8 +738,8 @@ SELECT setval('once_key_id', greatest($1::bigint, 1), $1::bigint > 0),
 INSERT INTO once_key(id, key, path, scope, $record_columns, fingerprint_spec,
     digest, downstream, created_at, recovery_point, kind, response_version,
     reason, headers, body)
-VALUES ($1, $2, $3, $4, $record_values, $35, $36, $37, $38, $39, $40::bigint,
-    $41::bigint, $42, $43, $44);
+VALUES ($1, $2, $3, $4, $record_values, $5, $6, $7, $8, $9, $10::bigint,
+    $11::bigint, $12, $13, $14);
 
 -- name: copy_effect
 INSERT INTO once_effect(id, key_id, effect_key, scope, path, key, topic, state,

@@ -158,10 +158,11 @@ INSERT INTO once_fingerprint_spec(id, digest, text) VALUES (0,
 --   fingerprint_spec  the way the fingerprint was made; 0: the key was released
 --                   because nothing happened, and takes the fingerprint of the
 --                   request that runs next
---   retention       ms, from the end of an attempt
+--   retention       ms, from the end of an attempt; 0 once it is completed
 --   created_at updated_at  for people
 --   expires_at      past it the key counts as deleted
---   expired_retention  gone: how long the key stays as 'expired' (ms)
+--   expired_retention  how long the key stays as 'expired' (ms), past its
+--                   retention; 0: it does not
 --   attempt_lock lock_file  name the processes of the attempt: the file that
 --                   they hold open, and a number that the owner's host and its
 --                   lock file have; only if the key may be resumed or
@@ -183,7 +184,6 @@ INSERT INTO once_fingerprint_spec(id, digest, text) VALUES (0,
 --   status kind     of the stored response
 --   response_version  how headers and body are encoded (see rows.h)
 --   resume          a lost key is released; else it becomes unknown
---   gone            past its retention the key stays as 'expired'
 --   accepted        the request is stored, and was answered with 202: oncewrap
 --                   runs it without a retry
 --   kept            the response can be replayed
@@ -237,7 +237,6 @@ CREATE TABLE once_key(
 	kind smallint,
 	response_version smallint,
 	resume boolean NOT NULL DEFAULT false,
-	gone boolean NOT NULL DEFAULT false,
 	accepted boolean NOT NULL DEFAULT false,
 	kept boolean NOT NULL DEFAULT false,
 	state text COLLATE "C" NOT NULL,

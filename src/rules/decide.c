@@ -40,7 +40,8 @@ decide_is_past(const struct record *r, int64_t now)
 		return r->expires_at != 0 && r->expires_at <= now;
 	if (!is_over(r, now))
 		return false;
-	return !r->gone || r->expires_at + r->expired_retention <= now;
+	return r->expired_retention == 0 ||
+	    r->expires_at + r->expired_retention <= now;
 }
 
 bool

@@ -380,6 +380,7 @@ fingerprint_make(const struct fingerprint_of *of, const char *fingerprint_spec,
 {
 	const char *type = request_param(of->req, "CONTENT_TYPE");
 	struct fingerprint fp = { .of = of };
+	unsigned char md[DIGEST_LEN];
 	enum rc rc;
 
 	buf_init(&fp.type, LIMIT_PARAMS);
@@ -387,8 +388,10 @@ fingerprint_make(const struct fingerprint_of *of, const char *fingerprint_spec,
 	rc = fingerprint_spec_read(fingerprint_spec, &fp.spec);
 	if (rc == RC_OK && type != NULL)
 		rc = media_type(type, strlen(type), &fp.type);
-	if (rc == RC_OK && (rc = hash_request(&fp)) == RC_OK)
-		digest_end(&fp.md, out);
+	if (rc == RC_OK && (rc = hash_request(&fp)) == RC_OK) {
+		digest_end(&fp.md, md);
+		memcpy(out, md, FINGERPRINT_LEN);
+	}
 	fingerprint_spec_free(&fp.spec);
 	buf_free(&fp.type);
 	return rc;

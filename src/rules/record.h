@@ -73,11 +73,10 @@ struct record {
 	bool resume;                    /* on_crash = resume */
 	int64_t created_at, updated_at; /* wall clock */
 	int64_t expires_at;             /* 0: never by age */
-	int64_t retention;              /* ms */
-	/* on_expired = gone: past its retention the record is a marker, for
-	 * expired_retention */
-	bool gone;
-	int64_t expired_retention; /* ms */
+	int64_t retention;              /* ms; 0 once it is completed */
+	/* how long the record is a marker, past its retention (ms); 0: it is
+	 * none */
+	int64_t expired_retention;
 	/* the processes of the attempt: see store_attempt_lock() */
 	int64_t attempt_lock, lock_file;
 	int64_t reconcile_delay; /* ms; 0: the key has no reconciler */

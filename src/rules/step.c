@@ -123,7 +123,6 @@ set_terms(struct record *r, const struct step_terms *terms)
 {
 	r->resume = terms->resume;
 	r->retention = terms->retention;
-	r->gone = terms->expired_retention > 0;
 	r->expired_retention = terms->expired_retention;
 	r->reconcile_delay = terms->reconcile_delay;
 	set_resource(r, terms->resource);
@@ -210,6 +209,7 @@ set_answer(struct record *r, const struct step_answer *answer, struct step *s)
 	s->answer = STEP_SET;
 	s->request = STEP_DELETED;
 	s->ended = true;
+	r->retention = 0;
 	return set_error(r, NULL);
 }
 
@@ -243,6 +243,7 @@ confirm(struct record *r, struct step_time at, struct step *s)
 {
 	if (r->unconfirmed)
 		r->expires_at = at.age + r->retention;
+	r->retention = 0;
 	end_lease(r, s);
 	r->updated_at = at.wall;
 	s->request = STEP_DELETED;

@@ -68,7 +68,7 @@ const struct row_member rows_record[] = {
 	ROW_MEMBER('?', record, resume), ROW_MEMBER('m', record, retention),
 	ROW_MEMBER('i', record, created_at),
 	ROW_MEMBER('i', record, updated_at),
-	ROW_MEMBER('m', record, expires_at), ROW_MEMBER('?', record, gone),
+	ROW_MEMBER('m', record, expires_at),
 	ROW_MEMBER('m', record, expired_retention),
 	ROW_MEMBER('i', record, attempt_lock),
 	ROW_MEMBER('i', record, lock_file),

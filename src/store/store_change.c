@@ -29,9 +29,9 @@ store_change_insert(struct tx *tx, const struct store_identity *identity,
     const struct row_value *number, int64_t spec, const struct record *r)
 {
 	record_check(r);
-	tx_send(tx, TX_RECORD_NEW, "isss" STORE_CHANGE_SET "wu", r->id,
-	    identity->key, identity->path, identity->scope,
-	    STORE_CHANGE_ARGUMENTS(r, spec), number, r->downstream);
+	tx_send(tx, TX_RECORD_NEW, "isssiwu" STORE_CHANGE_SET, r->id,
+	    identity->key, identity->path, identity->scope, spec, number,
+	    r->downstream, STORE_CHANGE_ARGUMENTS(r));
 	return tx_must_change(tx);
 }
 
@@ -46,14 +46,14 @@ change_send(struct tx *tx, const struct record *was, const struct record *r,
 	    (rc = tx->ops->spec(tx, r->fingerprint_spec, &spec)) != RC_OK)
 		return rc;
 	if (answer == NULL)
-		tx_send(tx, TX_RECORD_WRITE, WAS STORE_CHANGE_SET,
-		    WAS_ARGUMENTS(was), STORE_CHANGE_ARGUMENTS(r, spec));
+		tx_send(tx, TX_RECORD_WRITE, WAS "i" STORE_CHANGE_SET,
+		    WAS_ARGUMENTS(was), spec, STORE_CHANGE_ARGUMENTS(r));
 	else
 		tx_send(tx, TX_RECORD_WRITE_ANSWER,
-		    WAS STORE_CHANGE_SET "ddtoo", WAS_ARGUMENTS(was),
-		    STORE_CHANGE_ARGUMENTS(r, spec), answer->kind,
-		    STORE_RESPONSE_VERSION, answer->reason, answer->fields,
-		    answer->nfields, answer->body, answer->nbody);
+		    WAS "iddtoo" STORE_CHANGE_SET, WAS_ARGUMENTS(was), spec,
+		    answer->kind, STORE_RESPONSE_VERSION, answer->reason,
+		    answer->fields, answer->nfields, answer->body,
+		    answer->nbody, STORE_CHANGE_ARGUMENTS(r));
 	return RC_OK;
 }
 

@@ -167,7 +167,6 @@ count_effects(enum effect_state state)
 	X(K_LISTED, KEYS, "listed")                       \
 	X(K_LOCKED_UNTIL, KEYS, "locked_until")           \
 	X(K_LOCK_FILE, KEYS, "lock_file")                 \
-	X(K_ON_EXPIRED, KEYS, "on_expired")               \
 	X(K_OWNER, KEYS, "owner")                         \
 	X(K_PATH, KEYS, "path")                           \
 	X(K_QUEUED_AT, KEYS, "queued_at")                 \

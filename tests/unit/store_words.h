@@ -68,7 +68,6 @@ make_due(void)
 static UNUSED void
 leave_marker(const char *key, int64_t retention)
 {
-	spoil(key, K_ON_EXPIRED, retention > 0 ? "'gone'" : "'run'");
 	set_value(key, K_EXPIRED_RETENTION, retention);
 }
 
@@ -164,7 +163,7 @@ copy_row(const char *key, int n)
 	static const char rest[] =
 	    "identity, path, scope, state, attempt, token, owner, "
 	    "locked_until, fingerprint, fingerprint_spec, downstream, "
-	    "on_crash, retention, created_at, updated_at, expires_at, kept, "
+	    "resume, retention, created_at, updated_at, expires_at, kept, "
 	    "status";
 
 	rawf("PRAGMA ignore_check_constraints = ON;"

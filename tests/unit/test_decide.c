@@ -75,7 +75,6 @@ TEST(every_state)
 			.state = w->state,
 			.kept = w->kept,
 			.expires_at = w->expires_at,
-			.gone = w->marker != 0,
 			.expired_retention = w->marker,
 		};
 
@@ -135,10 +134,9 @@ TEST(unsealed_it_does_not_age)
 		.kept = true,
 		.unconfirmed = true,
 		.expires_at = NOW - 1 };
-	int gone;
 
-	for (gone = 0; gone < 2; gone++) {
-		r.gone = gone != 0;
+	for (int marker = 0; marker < 2; marker++) {
+		r.expired_retention = marker;
 		r.unconfirmed = true;
 		assert_false(decide_is_past(&r, NOW));
 		assert_int_equal(decide(&r, true, true, NOW), DECIDE_REPLAY);

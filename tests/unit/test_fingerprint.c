@@ -203,23 +203,19 @@ static const struct {
 } vectors[] = {
 	{ "nothing but a method and a path", "2 value\n",
 	    { "POST", "/", "", NULL, { { 0 } }, "" },
-	    "d433e9bfa7c85c27c66b3fcfadb5c44e"
-	    "7df556393e2b38acc4f598c3d397486f" },
+	    "d433e9bfa7c85c27c66b3fcfadb5c44e" },
 	{ "JSON", "2 value\n",
 	    { "POST", "/pay", "a=1", "application/json; charset=utf-8",
 		{ { 0 } }, "{\"b\": 1.50, \"a\": [ ]}" },
-	    "8b35968a2d4a0d9443467cbd52e713d6"
-	    "dcb70fbbc48d824668264d49ce70c625" },
+	    "8b35968a2d4a0d9443467cbd52e713d6" },
 	{ "exact, with fields", "1 exact\nh content-type\nh x-a\nh x-b\n",
 	    { "PATCH", "/pay", "", "Text/Plain;x",
 		{ { "HTTP_X_B", "1" }, { "HTTP_X_B", "" } }, "hello" },
-	    "da3a0af94fcbc1c5d920932d9f186b34"
-	    "9969885fe8d06cc3d91a0702486925a0" },
+	    "da3a0af94fcbc1c5d920932d9f186b34" },
 	{ "JSON with a member left out", "2 value\ni /ts\n",
 	    { "POST", "/pay", "", "application/x+json", { { 0 } },
 		"{\"ts\":1,\"a\":2}" },
-	    "bd2536dab02fe79e4565070d4fcf461a"
-	    "198e618197eb67a88306284db3518ea9" },
+	    "bd2536dab02fe79e4565070d4fcf461a" },
 };
 
 /* A change of these orphans the keys that were made before it. */

@@ -352,9 +352,9 @@ insert_row(char *sql, size_t size, enum record_state s)
 	    "INSERT INTO once_key(id, identity, key, path, scope, state, "
 	    "attempt, "
 	    "token, owner, fingerprint, fingerprint_spec, downstream, "
-	    "on_crash, "
+	    "resume, "
 	    "retention, created_at, updated_at) VALUES (1, 1, 'k', '/', 's', "
-	    "'%s', 1, %s, x'00', 1, x'dd', 'unknown', 1, 1, 1)",
+	    "'%s', 1, %s, x'00', 1, x'dd', 0, 1, 1, 1)",
 	    record_state_name(s),
 	    s == RECORD_IN_PROGRESS ? "'0123', 7" : "NULL, NULL");
 }
@@ -416,6 +416,9 @@ compare(enum record_state from, enum record_state to)
 		    record_state_name(from), record_state_name(to), is, may);
 }
 
+/* The number of the parameter before those of the record's values. */
+#define VALUE 7
+
 /* The index of identities is not unique. */
 TEST(a_second_row_of_an_identity_is_not_inserted)
 {
@@ -433,15 +436,15 @@ TEST(a_second_row_of_an_identity_is_not_inserted)
 
 	for (int i = 1; i <= sqlite3_bind_parameter_count(s); i++)
 		sqlite3_bind_int(s, i, 1);
-	sqlite3_bind_text(s, 5, "in_progress", -1, SQLITE_STATIC);
-	sqlite3_bind_text(s, 7, "0123", -1, SQLITE_STATIC);
-	sqlite3_bind_zeroblob(s, 28, 32);
-	sqlite3_bind_null(s, 21); /* resource */
-	sqlite3_bind_null(s, 31); /* cookie */
-	sqlite3_bind_text(s, 32, "POST", -1, SQLITE_STATIC);
-	sqlite3_bind_zeroblob(s, 33, 16); /* instance */
-	sqlite3_bind_null(s, 34);         /* late token */
-	sqlite3_bind_zeroblob(s, 37, 16);
+	sqlite3_bind_zeroblob(s, 7, 16); /* downstream */
+	sqlite3_bind_text(s, VALUE + 1, "in_progress", -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, VALUE + 3, "0123", -1, SQLITE_STATIC);
+	sqlite3_bind_null(s, VALUE + 16);         /* resource */
+	sqlite3_bind_zeroblob(s, VALUE + 23, 16); /* fingerprint */
+	sqlite3_bind_null(s, VALUE + 26);         /* cookie */
+	sqlite3_bind_text(s, VALUE + 27, "POST", -1, SQLITE_STATIC);
+	sqlite3_bind_zeroblob(s, VALUE + 28, 16); /* instance */
+	sqlite3_bind_null(s, VALUE + 29);         /* late token */
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		sqlite3_bind_int(s, 1, 10 + (int)i);
 		sqlite3_bind_text(s, 2, rows[i].key, -1, SQLITE_STATIC);

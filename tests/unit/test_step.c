@@ -192,7 +192,6 @@ static enum rc
 expire_marker(void)
 {
 	if (r.state != RECORD_EXPIRED) {
-		r.gone = true;
 		r.expired_retention = 10;
 	}
 	return step_expire(&r, at, &s);
@@ -321,7 +320,7 @@ TEST(a_lease_has_its_terms)
 	assert_int_equal(r.expires_at, 0);
 	assert_int_equal(r.retention, 5000);
 	assert_int_equal(r.reconcile_delay, 40);
-	assert_true(r.resume && !r.accepted && !r.gone);
+	assert_true(r.resume && !r.accepted && r.expired_retention == 0);
 	assert_string_equal(r.resource, NAME);
 	assert_string_equal(r.recovery_point, "charged");
 	assert_int_equal(s.request, STEP_SET);
@@ -342,6 +341,7 @@ TEST(an_answer_is_kept_for_the_retention)
 	sample(RECORD_IN_PROGRESS);
 	assert_ok(complete());
 	assert_int_equal(r.expires_at, NOW + 77);
+	assert_int_equal(r.retention, 0);
 	assert_int_equal(r.status, 201);
 	assert_int_equal(r.body_length, 10);
 	assert_true(r.kept && r.token[0] == '\0' && r.owner == 0);
@@ -585,7 +585,6 @@ TEST(a_marker_stays_for_its_own_retention)
 	for (int late = 0; late <= 10; late += 5) {
 		sample(RECORD_COMPLETED);
 		r.expires_at = NOW - late;
-		r.gone = true;
 		r.expired_retention = 10;
 		assert_ok(step_expire(&r, at, &s));
 		assert_int_equal(s.gone, late == 10);

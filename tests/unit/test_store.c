@@ -31,7 +31,7 @@ STORE_TEST(a_new_key_is_reserved)
 	assert_string_equal(r.token, lease.token);
 	assert_string_equal(r.downstream, lease.downstream);
 	assert_string_equal(r.fingerprint_spec, "1 json");
-	assert_int_equal(r.fingerprint[31], 0xa5);
+	assert_int_equal(r.fingerprint[FINGERPRINT_LEN - 1], 0xa5);
 	assert_int_equal(r.expires_at, 0);
 	assert_true(r.updated_at > clock_wall() - 10000);
 	assert_false(r.kept);
@@ -96,7 +96,8 @@ STORE_TEST(a_retry_gets_what_the_state_says)
 			s->keep = rows[i].keep;
 			assert_ok(finish(&lease, s));
 		}
-		for (int byte = 0; byte < 32; byte += 31) {
+		for (int byte = 0; byte < FINGERPRINT_LEN;
+		     byte += FINGERPRINT_LEN - 1) {
 			r = reservation(rows[i].name);
 			r.fingerprint[byte] ^= 1;
 			assert_int_equal(decision_as(&r), DECIDE_MISMATCH);

@@ -36,7 +36,7 @@
 #include "row_member.h"
 
 /* The version of sql/postgres/schema.sql. */
-#define PG_QUERY_VERSION 11
+#define PG_QUERY_VERSION 12
 
 enum pg_query {
 #define X(name, text, reason) PG_QUERY_##name,

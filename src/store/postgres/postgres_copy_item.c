@@ -228,13 +228,14 @@ send_row(struct postgres_copy *c, const struct record *r,
 		return rc;
 	digest = postgres_number(c->to, &identity).first;
 	rows_answer(&outcome, &k);
-	pg_send(c->pg, PG_QUERY_COPY_KEY, "isss" STORE_CHANGE_SET "wuisddtoo",
-	    r->id, r->key, r->path, r->scope, STORE_CHANGE_ARGUMENTS(r, spec),
-	    &digest, r->downstream, r->created_at, r->recovery_point, k.kind,
+	pg_send(c->pg, PG_QUERY_COPY_KEY, "isssiwuisddtoo" STORE_CHANGE_SET,
+	    r->id, r->key, r->path, r->scope, spec, &digest, r->downstream,
+	    r->created_at, r->recovery_point, k.kind,
 	    !k.keep                ? 0
 		: answer->as_given ? STORE_RESPONSE_LINES
 				   : STORE_RESPONSE_VERSION,
-	    k.reason, k.fields, k.nfields, k.body, k.apart ? 0 : k.nbody);
+	    k.reason, k.fields, k.nfields, k.body, k.apart ? 0 : k.nbody,
+	    STORE_CHANGE_ARGUMENTS(r));
 	c->n.answer_bytes += (int64_t)k.nbody;
 	rc = batch_sent(c, k.nfields);
 	return rc == RC_OK && k.apart ? copy_pieces(c, r->id, k.body, k.nbody)

@@ -22,7 +22,7 @@ const char *queries_text(enum query q);
 const char *queries_scan_reason(enum query q);
 
 /* The version of sql/schema.sql.  Versions 1 to 4 were never released. */
-#define QUERIES_VERSION 19
+#define QUERIES_VERSION 20
 
 /* The statements that make the schema in an empty database, and the checks: n
  * texts, in order. */

@@ -1,0 +1,48 @@
+-- The columns of a key and of an effect, as each store reads and writes them.
+-- They come in the order of rows.c and store_change.h.  late_token and change
+-- are lists of each store.
+
+-- All columns of a key but its identity and its response; and all but its
+-- response.
+-- list: record
+k.caller, k.peer, k.cookie, coalesce(k.method, 'POST') AS method, k.instance,
+k.state, k.attempt::bigint, k.token, k.owner, k.locked_until, k.fingerprint,
+(SELECT r.text FROM once_fingerprint_spec r WHERE r.id = k.fingerprint_spec)
+    AS fingerprint_spec,
+k.downstream, coalesce(k.recovery_point, 'started') AS recovery_point,
+k.resume, k.retention, k.created_at, k.updated_at, k.expires_at,
+k.expired_retention, k.attempt_lock, k.lock_file, k.reconcile_delay,
+k.reconcile_after, k.reconcile_attempts::bigint, k.resource, k.accepted,
+k.queued_at IS NOT NULL AS queued, k.queued_at, k.kept, k.status::bigint,
+k.body_length, k.last_error, $late_token AS late_token, $change AS change
+
+-- list: row
+k.id, k.key, k.path, k.scope, $record
+
+-- The response of a key: see store_read.c.
+-- list: response
+k.reason, k.kind::bigint, k.headers, k.body, k.response_version::bigint
+
+-- All columns of an effect but its payload.
+-- list: effect
+e.id, e.key_id, e.effect_key::text AS effect_key, e.scope, e.path, e.key,
+e.topic, e.state, e.attempts::bigint, e.next_at IS NOT NULL AS has_turn,
+e.next_at, e.owner, e.reference, e.last_error, e.created_at, e.updated_at
+
+-- All columns of the record that may change, but the spec of the fingerprint,
+-- and the recovery point, which only the handler changes; and their values, the
+-- last parameters of a statement.
+-- list: record_columns
+state, attempt, token, owner, locked_until, resume, retention, updated_at,
+expires_at, expired_retention, attempt_lock, lock_file, reconcile_delay,
+reconcile_after, reconcile_attempts, resource, accepted, queued_at, kept,
+status, body_length, last_error, fingerprint, caller, peer, cookie, method,
+instance $late_column
+
+-- list: record_values
+?+1::text, ?+2::bigint, ?+3::text, ?+4::bigint, ?+5::bigint, ?+6::boolean,
+?+7::bigint, ?+8::bigint, ?+9::bigint, ?+10::bigint, ?+11::bigint,
+?+12::bigint, ?+13::bigint, ?+14::bigint, ?+15::bigint, ?+16::text,
+?+17::boolean, ?+18::bigint, ?+19::boolean, ?+20::bigint, ?+21::bigint,
+?+22::bytea, ?+23::bytea, ?+24::bigint, ?+25::bytea, ?+26::uuid,
+nullif(?+27::text, 'POST'), ?+28::uuid $late_value
