@@ -37,7 +37,7 @@ END;
 CREATE TEMP TRIGGER once_check_row_insert AFTER INSERT ON main.once_key
 WHEN (NEW.state = 'in_progress') <> (NEW.token IS NOT NULL)
     OR (NEW.token IS NULL) <> (NEW.owner IS NULL)
-    OR NEW.kept <> 0
+    OR NEW.replayable <> 0
     OR (NEW.listed IS NOT 1
 	AND NEW.id <= (SELECT recent FROM main.once_meta WHERE id = 1))
     OR (NEW.state <> 'pending' AND (NEW.expires_at IS NOT NULL
@@ -61,7 +61,7 @@ WHEN NEW.listed IS OLD.listed
 AND ((NEW.state = 'in_progress' AND NEW.token IS NULL)
     OR (NEW.token IS NOT NULL AND NEW.state <> 'in_progress'
 	AND (NEW.state <> 'completed' OR NEW.token IS NOT OLD.token
-	    OR NEW.kept = 0))
+	    OR NEW.replayable = 0))
     OR (NEW.token IS NULL) <> (NEW.owner IS NULL)
     OR (NEW.attempt_lock IS NOT NULL AND NEW.token IS NULL
 	AND NEW.state <> 'unknown')
@@ -69,7 +69,7 @@ AND ((NEW.state = 'in_progress' AND NEW.token IS NULL)
 	OR NEW.state NOT IN ('pending', 'failed_retryable')))
     OR (OLD.resource IS NOT NULL AND NEW.resource IS NOT OLD.resource)
     OR (NEW.reconcile_after IS NOT NULL AND NEW.state <> 'unknown')
-    OR (NEW.kept <> 0 AND NEW.state <> 'completed')
+    OR (NEW.replayable <> 0 AND NEW.state <> 'completed')
     OR (NEW.state = 'completed'
 	AND coalesce(NEW.status, 0) NOT BETWEEN 200 AND 599)
     OR (NEW.expires_at IS NOT NULL

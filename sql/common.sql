@@ -7,7 +7,7 @@
 -- name: answer
 SELECT $row, $response, $answer_number AS pieces FROM once_key k
 WHERE k.id = ?1 AND k.key = ?2 AND k.path = ?3 AND k.scope = ?4
-    AND k.state = 'completed' AND k.kept;
+    AND k.state = 'completed' AND k.replayable;
 
 -- A longer body is in pieces, or planted, and is not read.
 -- name: request_of_key
@@ -236,7 +236,7 @@ WHERE e.state <> 'delivered' AND e.state = 'pending'
 SELECT count(DISTINCT $piece_body) FROM once_piece p
 WHERE $piece_body BETWEEN 1 AND 70368744177664
     AND NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = $piece_body
-	AND k.kept)
+	AND k.replayable)
 
 -- list: orphan_request_pieces
 SELECT count(DISTINCT $piece_body) FROM once_piece p
@@ -252,7 +252,7 @@ WHERE $piece_body > 70368744177664
 -- Keys, requests and effects without all of their body.
 -- list: missing_bodies
 SELECT count(*) FROM once_key k
-WHERE k.kept AND k.body_length > 0
+WHERE k.replayable AND k.body_length > 0
     AND NOT k.body_length $is coalesce(length(k.body)::bigint, $answer_bytes)
 
 -- list: missing_request_bodies

@@ -398,13 +398,13 @@ ORDER BY caller, reconcile_after;
 
 -- What a handler says without SQL -------------------------------------------
 
--- name: say_checkpoint
+-- name: handler_checkpoint
 INSERT INTO once_checkpoint(token, recovery_point) VALUES (?1, ?2);
 
--- name: say_emit
+-- name: handler_emit
 INSERT INTO once_outbox(token, topic, payload) VALUES (?1, ?2, ?3);
 
--- name: say_respond
+-- name: handler_respond
 INSERT INTO once_response(token, status, headers, body)
 VALUES (?1, ?2, ?3, ?4);
 
@@ -495,7 +495,8 @@ SELECT integrity_check FROM pragma_integrity_check(1);
 -- Names of pieces without a key that is answered.
 -- list: orphan_answers
 SELECT count(*) FROM once_answer a
-WHERE NOT EXISTS (SELECT 1 FROM once_key k WHERE k.id = a.key_id AND k.kept)
+WHERE NOT EXISTS (SELECT 1 FROM once_key k
+    WHERE k.id = a.key_id AND k.replayable)
 
 -- The error of kept_bytes.
 -- list: kept_error

@@ -13,7 +13,7 @@ k.downstream, coalesce(k.recovery_point, 'started') AS recovery_point,
 k.resume, k.retention, k.created_at, k.updated_at, k.expires_at,
 k.expired_retention, k.attempt_lock, k.lock_file, k.reconcile_delay,
 k.reconcile_after, k.reconcile_attempts::bigint, k.resource, k.accepted,
-k.queued_at IS NOT NULL AS queued, k.queued_at, k.kept, k.status::bigint,
+k.queued_at IS NOT NULL AS queued, k.queued_at, k.replayable, k.status::bigint,
 k.body_length, k.last_error, $late_token AS late_token, $change AS change
 
 -- list: row
@@ -35,7 +35,7 @@ e.next_at, e.owner, e.reference, e.last_error, e.created_at, e.updated_at
 -- list: record_columns
 state, attempt, token, owner, locked_until, resume, retention, updated_at,
 expires_at, expired_retention, attempt_lock, lock_file, reconcile_delay,
-reconcile_after, reconcile_attempts, resource, accepted, queued_at, kept,
+reconcile_after, reconcile_attempts, resource, accepted, queued_at, replayable,
 status, body_length, last_error, fingerprint, caller, peer, cookie, method,
 instance $late_column
 

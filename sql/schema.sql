@@ -56,7 +56,7 @@
 --                   runs it without a retry
 --   queued_at       store time: no worker runs it before this time; only while
 --                   pending or failed_retryable, and accepted
---   kept            the response can be replayed
+--   replayable      the response can be replayed
 --   status kind     of the stored response
 --   response_version  how headers and body are encoded (see store_ops.h)
 --   body_length     bytes of the body, wherever it is
@@ -103,7 +103,7 @@ CREATE TABLE once_key(
 	resource TEXT,
 	accepted INTEGER NOT NULL DEFAULT 0,
 	queued_at INTEGER,
-	kept INTEGER NOT NULL DEFAULT 0,
+	replayable INTEGER NOT NULL DEFAULT 0,
 	status INTEGER,
 	kind INTEGER,
 	response_version INTEGER,
@@ -505,7 +505,7 @@ BEGIN
 	WHERE typeof(NEW.body) NOT IN ('text', 'blob', 'null');
 	SELECT RAISE(ROLLBACK, 'once_response.body: longer than 16777216 bytes')
 	WHERE length(CAST(NEW.body AS BLOB)) > 16777216;
-	UPDATE once_key SET state = 'completed', kept = 1,
+	UPDATE once_key SET state = 'completed', replayable = 1,
 	    status = CAST(NEW.status AS INTEGER), kind = 0,
 	    response_version = 2, reason = NULL, last_error = NULL,
 	    headers = CAST(NEW.headers AS BLOB),

@@ -21,7 +21,7 @@ ALTER TABLE once_key
     ADD CONSTRAINT once_key_lease CHECK(
 	(token IS NOT NULL OR state <> 'in_progress')
 	AND (token IS NULL OR state = 'in_progress'
-	    OR (state = 'completed' AND kept))
+	    OR (state = 'completed' AND replayable))
 	AND (token IS NULL) = (owner IS NULL)
 	AND (token IS NULL) = (locked_until IS NULL)
 	AND (late_token IS NULL OR state IN ('unknown', 'completed'))),
@@ -36,7 +36,8 @@ ALTER TABLE once_key
 	OR (state = 'failed_retryable' AND queued_at IS NULL)),
     ADD CONSTRAINT once_key_reconciled CHECK(reconcile_after IS NULL
 	OR state = 'unknown'),
-    ADD CONSTRAINT once_key_answered CHECK((NOT kept OR state = 'completed')
+    ADD CONSTRAINT once_key_answered CHECK(
+	(NOT replayable OR state = 'completed')
 	AND (state <> 'completed'
 	    OR coalesce(status BETWEEN 200 AND 599, false)));
 

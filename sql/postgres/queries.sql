@@ -424,7 +424,8 @@ SELECT count(*) FROM request;
 -- row: the attempt has no lease any more, or one on suspicion.
 -- name: finish
 UPDATE once_key SET (state, token, owner, locked_until, attempt_lock, lock_file,
-	reconcile_after, late_token, last_error, kept, status, body_length)
+	reconcile_after, late_token, last_error, replayable, status,
+	body_length)
     = ROW($5::text, $6::text, $7::bigint, $8::bigint, $9::bigint, $10::bigint,
 	$11::bigint, $12::text, $13::bytea, $14::boolean, $15::bigint,
 	$16::bigint),
@@ -436,7 +437,7 @@ WHERE $record_was RETURNING expires_at;
 -- Whether the key has the answer that finish has perhaps stored, or had it and
 -- is past already.
 -- name: finished
-SELECT state = 'expired' OR state = 'completed' AND kept = $2
+SELECT state = 'expired' OR state = 'completed' AND replayable = $2
 	AND status = $3::bigint AND reason IS NOT DISTINCT FROM $4
 	AND headers IS NOT DISTINCT FROM $5 AND body IS NOT DISTINCT FROM $6,
     expires_at
@@ -472,13 +473,13 @@ ORDER BY k.caller, k.reconcile_after LIMIT 8;
 
 -- What a handler says without SQL --------------------------------------------
 
--- name: say_checkpoint
+-- name: handler_checkpoint
 SELECT once_checkpoint($1, $2);
 
--- name: say_emit
+-- name: handler_emit
 SELECT once_outbox($1, $2, $3);
 
--- name: say_respond
+-- name: handler_respond
 SELECT once_response($1, ($2::bigint)::integer, $3, $4);
 
 -- The outbox ------------------------------------------------------------------

@@ -186,7 +186,7 @@ INSERT INTO once_fingerprint_spec(id, digest, text) VALUES (0,
 --   resume          a lost key is released; else it becomes unknown
 --   accepted        the request is stored, and was answered with 202: oncewrap
 --                   runs it without a retry
---   kept            the response can be replayed
+--   replayable      the response can be replayed
 --   state           see record.c
 --   digest          16 bytes: the first 4 of HMAC-SHA-256 of the key, and the
 --                   first 12 of that of scope, path and key, each part with its
@@ -238,7 +238,7 @@ CREATE TABLE once_key(
 	response_version smallint,
 	resume boolean NOT NULL DEFAULT false,
 	accepted boolean NOT NULL DEFAULT false,
-	kept boolean NOT NULL DEFAULT false,
+	replayable boolean NOT NULL DEFAULT false,
 	state text COLLATE "C" NOT NULL,
 	digest bytea NOT NULL UNIQUE,
 	fingerprint bytea NOT NULL,
@@ -578,7 +578,7 @@ BEGIN
 		RAISE EXCEPTION
 		    'once_response.body: longer than 16777216 bytes';
 	END IF;
-	UPDATE once_key k SET state = 'completed', kept = true,
+	UPDATE once_key k SET state = 'completed', replayable = true,
 	    status = once_response.status::smallint, kind = 0::smallint,
 	    response_version = 2::smallint, reason = NULL, last_error = NULL,
 	    headers = convert_to(once_response.headers, 'UTF8'::name),

@@ -26,7 +26,7 @@ static atomic_bool early; /* they are not counted yet */
 static atomic_uint stops;
 
 static void
-arm(void)
+fault_arm(void)
 {
 	const char *text = getenv("ONCEWRAP_FAULT");
 	char *end;
@@ -51,7 +51,7 @@ arm(void)
 void
 fault_pass(const char *point)
 {
-	(void)pthread_once(&once, arm);
+	(void)pthread_once(&once, fault_arm);
 	if (armed[0] == '\0')
 		return;
 	if (strcmp(point, "STORE_OPENED") == 0)

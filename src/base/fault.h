@@ -104,7 +104,7 @@
  *	HANDLER_STARTED
  *		the handler was started: by its record it may have run
  *	HANDLER_OUTPUT
- *		after each piece of the handler's output is read: none of it
+ *		after each part of the handler's output is read: none of it
  *		is stored
  *	HANDLER_EXITED
  *		the handler was reaped: its outcome is not stored

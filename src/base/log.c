@@ -368,7 +368,7 @@ log_copy(char **to, const char *s)
 }
 
 static size_t
-size(const char *s)
+text_size(const char *s)
 {
 	return s != NULL ? strlen(s) + 1 : 0;
 }
@@ -376,8 +376,9 @@ size(const char *s)
 void
 log_request_copy(struct log_request *to, const struct log_request *from)
 {
-	char *p = malloc(size(from->instance) + size(from->method) +
-	    size(from->path) + size(from->peer) + size(from->key) + 1);
+	char *p = malloc(text_size(from->instance) + text_size(from->method) +
+	    text_size(from->path) + text_size(from->peer) +
+	    text_size(from->key) + 1);
 
 	log_request_clear(to);
 	memcpy(to->scope, from->scope, sizeof(to->scope));

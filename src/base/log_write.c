@@ -211,7 +211,7 @@ log_write_has_time(void)
 
 /* Makes fd the descriptor of a target. */
 static bool
-install(struct target *t, int fd)
+target_install(struct target *t, int fd)
 {
 	int old = atomic_load(&t->fd);
 	bool done;
@@ -238,7 +238,7 @@ open_syslog(void)
 	if (fd == -1)
 		return false;
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
-	return install(&to_syslog, fd);
+	return target_install(&to_syslog, fd);
 }
 
 bool
@@ -284,7 +284,7 @@ log_write_file(const char *name, bool create)
 	}
 	close(folder);
 	errno = error;
-	return fd != -1 && install(&to_file, fd);
+	return fd != -1 && target_install(&to_file, fd);
 }
 
 int

@@ -282,7 +282,7 @@ take_messages(struct loop *l)
 /* The eventfd: with EPOLLET each write is told once, so nothing has to be read;
  * at a write a microsecond it is full in half a million years. */
 static void
-woken(struct loop_watch *w, unsigned events)
+loop_woken(struct loop_watch *w, unsigned events)
 {
 	(void)w;
 	(void)events;
@@ -407,7 +407,7 @@ loop_open(struct loop **out)
 		return RC_NOMEM;
 	l->now = clock_mono();
 	l->rounds = 1;
-	l->wake = (struct loop_watch){ .ready = woken, .fd = -1 };
+	l->wake = (struct loop_watch){ .ready = loop_woken, .fd = -1 };
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);
 	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->epoll != -1 && fd != -1 &&

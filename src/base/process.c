@@ -118,7 +118,7 @@ parse_stat(char *text, struct entry *e)
  * does not show it to this user.  Any other error, as too many open files,
  * says nothing about the process. */
 static enum rc
-hidden(void)
+process_error(void)
 {
 	switch (errno) {
 	case ENOENT:
@@ -143,9 +143,9 @@ read_stat(pid_t pid, struct entry *e)
 	memset(e, 0, sizeof(*e));
 	e->pid = pid;
 	if ((fd = open_of(pid, "stat")) == -1)
-		return hidden();
+		return process_error();
 	if ((n = read(fd, text, sizeof(text) - 1)) == -1)
-		rc = hidden();
+		rc = process_error();
 	close(fd);
 	if (rc != RC_OK)
 		return rc;
@@ -215,7 +215,7 @@ read_whole(int fd, struct buf *out, bool *cut)
 		if (buf_reserve(out, room) != RC_OK)
 			return RC_NOMEM;
 		if ((n = read(fd, out->data + out->len, room)) == -1)
-			return hidden();
+			return process_error();
 		buf_commit(out, (size_t)n);
 	} while (n == (ssize_t)room && out->max - out->len >= room);
 	*cut = n == 0;
@@ -260,7 +260,7 @@ try_environ(struct process_list *list, struct entry *e, pid_t thread,
 	*denied = fd == -1 && (errno == EACCES || errno == EPERM);
 	*again = false;
 	if (fd == -1)
-		return hidden();
+		return process_error();
 	buf_init(&text, ENVIRON_MAX);
 	if ((rc = read_whole(fd, &text, &cut)) == RC_OK)
 		rc = add_tokens(list, e, &text);

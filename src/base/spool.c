@@ -123,7 +123,7 @@ spool_new(void)
 }
 
 static void
-count(struct spool *s, size_t n)
+count_bytes(struct spool *s, size_t n)
 {
 	s->length += n;
 	s->counted += n;
@@ -138,7 +138,7 @@ spool_uncount(struct spool *s)
 }
 
 static void
-unmap(struct spool *s)
+spool_unmap(struct spool *s)
 {
 	if (s->map != NULL)
 		munmap(s->map, (size_t)s->length);
@@ -150,7 +150,7 @@ spool_free(struct spool *s)
 {
 	if (s == NULL)
 		return;
-	unmap(s);
+	spool_unmap(s);
 	if (s->fd != -1)
 		close(s->fd);
 	buf_free(&s->memory);
@@ -214,10 +214,10 @@ spool_write(struct spool *s, const void *data, size_t n)
 		return RC_OK;
 	if (s->fd == -1 && n <= LIMIT_SPOOL_MEMORY - s->length) {
 		if ((rc = buf_add(&s->memory, data, n)) == RC_OK)
-			count(s, n);
+			count_bytes(s, n);
 		return rc;
 	}
-	unmap(s);
+	spool_unmap(s);
 	if (n > LIMIT_SIZE - s->length) {
 		errno = EFBIG;
 		return spool_failed("write");
@@ -225,7 +225,7 @@ spool_write(struct spool *s, const void *data, size_t n)
 	if (s->fd == -1 && (rc = move_to_file(s)) != RC_OK)
 		return rc;
 	if ((rc = spool_write_file(s, data, n)) == RC_OK)
-		count(s, n);
+		count_bytes(s, n);
 	return rc;
 }
 

@@ -232,7 +232,7 @@ conf_preset_set(const struct conf_origin *origin, const char *option)
 
 /* Two presets of one route disagree about an option that it leaves open. */
 static bool
-disagree(const struct preset_value *v, struct conf_error *why)
+presets_disagree(const struct preset_value *v, struct conf_error *why)
 {
 	return conf_value_fail(
 	    why, "preset: the presets disagree about %s: set it too", v->name);
@@ -254,7 +254,7 @@ preset_apply(
 		    (origin->line[i] != 0 && given[i] == NULL))
 			continue;
 		if (given[i] != NULL && strcmp(given[i], v->value) != 0)
-			return disagree(v, why);
+			return presets_disagree(v, why);
 		given[i] = v->value;
 		origin->line[i] = at;
 		if (!conf_option_set(conf_option_find(CONF_ROUTE, v->name),

@@ -234,7 +234,7 @@ static const char all_kinds[] =
 
 /* Copies n bytes, with %20, %25, %2B and %2C decoded. */
 static char *
-decoded(struct conf_arena *arena, const char *s, size_t n)
+decoded_text(struct conf_arena *arena, const char *s, size_t n)
 {
 	static const struct {
 		const char *code;
@@ -320,7 +320,7 @@ read_source(const char *text, size_t n, struct conf_arena *arena,
 		    text, all_kinds);
 	out->kind = (enum conf_source_kind)kind;
 	out->variable = NULL;
-	out->name = decoded(arena, colon + 1, n - len - 1);
+	out->name = decoded_text(arena, colon + 1, n - len - 1);
 	if (out->name == NULL)
 		return conf_value_no_memory(why);
 	return check_name(out, arena, why);

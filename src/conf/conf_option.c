@@ -209,7 +209,7 @@ _Static_assert(COUNT(effect_options) <= CONF_OPTION_MAX, "effect options");
 _Static_assert(sizeof(enum conf_key) == sizeof(unsigned), "enums");
 
 static const struct conf_option *
-table(enum conf_section section, size_t *n)
+option_table(enum conf_section section, size_t *n)
 {
 	switch (section) {
 	case CONF_SERVER:
@@ -230,7 +230,7 @@ const struct conf_option *
 conf_option_find(enum conf_section section, const char *name)
 {
 	size_t n;
-	const struct conf_option *options = table(section, &n);
+	const struct conf_option *options = option_table(section, &n);
 
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(name, options[i].name) == 0)
@@ -292,7 +292,7 @@ conf_option_at_start(
 
 /* Parses the value into the option's member, at to. */
 static bool
-set(const struct conf_option *option, void *to, const char *value,
+option_set(const struct conf_option *option, void *to, const char *value,
     struct conf_arena *arena, struct conf_error *why)
 {
 	switch (option->kind) {
@@ -355,7 +355,7 @@ conf_option_set(const struct conf_option *option, void *base, const char *value,
 		return conf_value_fail(why,
 		    "%s: the value is in quotes: write it without",
 		    option->name);
-	if (!set(option, at + option->offset, value, arena, &reason))
+	if (!option_set(option, at + option->offset, value, arena, &reason))
 		return conf_value_fail(
 		    why, "%s: %s", option->name, reason.text);
 	return true;
@@ -366,7 +366,7 @@ conf_option_defaults(enum conf_section section, void *base,
     struct conf_arena *arena, struct conf_error *why)
 {
 	size_t n;
-	const struct conf_option *options = table(section, &n);
+	const struct conf_option *options = option_table(section, &n);
 
 	for (size_t i = 0; i < n; i++)
 		if (options[i].builtin != NULL &&

@@ -63,8 +63,8 @@ trim(char *s)
 /* ---- sections --------------------------------------------------------- */
 
 static bool
-enter(struct parser *p, const char *section, enum conf_section kind, void *base,
-    struct conf_origin *origin)
+enter_section(struct parser *p, const char *section, enum conf_section kind,
+    void *base, struct conf_origin *origin)
 {
 	p->section = section;
 	p->kind = kind;
@@ -113,7 +113,7 @@ open_route(struct parser *p, const char *text)
 	route += conf->nroutes++;
 	route->path = path;
 	route->line = p->line;
-	return enter(p, "[route]", CONF_ROUTE, route, &route->origin);
+	return enter_section(p, "[route]", CONF_ROUTE, route, &route->origin);
 }
 
 /* A topic is a token, RFC 9110, section 5.6.2. */
@@ -147,7 +147,8 @@ open_effect(struct parser *p, const char *text)
 	effect->line = p->line;
 	if (!conf_option_defaults(CONF_EFFECT, effect, conf_arena(conf), &why))
 		return fail(p, "%s", why.text);
-	return enter(p, "[effect]", CONF_EFFECT, effect, &effect->origin);
+	return enter_section(
+	    p, "[effect]", CONF_EFFECT, effect, &effect->origin);
 }
 
 /* Notes the line of a section that stands once. */
@@ -188,11 +189,12 @@ open_section(struct parser *p, char *line)
 	name = trim(line + 1);
 
 	if (strcmp(name, "server") == 0) {
-		enter(p, "[server]", CONF_SERVER, p->conf, &p->conf->origin);
+		enter_section(
+		    p, "[server]", CONF_SERVER, p->conf, &p->conf->origin);
 		return open_single(p, &p->server_line);
 	}
 	if (strcmp(name, "defaults") == 0) {
-		enter(p, "[defaults]", CONF_ROUTE, &p->conf->defaults,
+		enter_section(p, "[defaults]", CONF_ROUTE, &p->conf->defaults,
 		    &p->conf->defaults.origin);
 		return open_single(p, &p->defaults_line);
 	}

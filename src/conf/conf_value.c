@@ -125,7 +125,7 @@ limit_text(int64_t value, const struct unit *units, char out[32])
 /* A number with a unit; 0 needs none.  -1: it is none; INT64_MAX: it is too
  * large. */
 static int64_t
-scaled(const char *text, const struct unit *units)
+scaled_number(const char *text, const struct unit *units)
 {
 	const size_t n = strspn(text, DIGITS);
 	/* Above INT64_MAX it becomes that, which is above every limit. */
@@ -150,7 +150,7 @@ static int64_t
 value_read(const char *text, const struct scale *scale, int64_t min,
     int64_t max, struct conf_error *why)
 {
-	const int64_t value = scaled(text, scale->units);
+	const int64_t value = scaled_number(text, scale->units);
 	char lo[32], hi[32];
 
 	assert(min >= 0);

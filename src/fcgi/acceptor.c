@@ -148,7 +148,7 @@ may_connect(struct mux *m, int fd)
 }
 
 static void
-welcome(struct mux *m, int fd)
+accept_peer(struct mux *m, int fd)
 {
 	struct conn *c;
 	int on = 1;
@@ -222,7 +222,7 @@ accept_one(struct mux *m, int *fd)
  * is tried in a round, and where they wait, many.
  */
 static void
-learn(struct mux *m, bool all)
+learn_accepts(struct mux *m, bool all)
 {
 	if (!all) {
 		m->burst = 1;
@@ -243,9 +243,9 @@ acceptor_run(struct mux *m)
 	for (i = 0; i < burst && accept_one(m, &fd); i++)
 		if (fd != -1) {
 			accepted++;
-			welcome(m, fd);
+			accept_peer(m, fd);
 		}
-	learn(m, i == burst);
+	learn_accepts(m, i == burst);
 	return accepted;
 }
 

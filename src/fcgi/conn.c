@@ -37,7 +37,7 @@ conn_reset(struct exchange *x)
 	x->conf = NULL;
 	buf_free(&x->path);
 	buf_free(&x->head);
-	buf_free(&x->kept);
+	buf_free(&x->unsent);
 	x->request = (struct request){ .params = NULL };
 	log_request_clear(&x->log);
 	x->limit = x->declared = x->received = 0;
@@ -158,7 +158,7 @@ conn_new(struct mux *m, int fd)
 	buf_init(&x->path, LIMIT_PATH);
 	buf_init(&x->head,
 	    LIMIT_HEAD + LIMIT_OWN_FIELDS + 128); /* and the status line */
-	buf_init(&x->kept, ANSWER_PART + 1024);
+	buf_init(&x->unsent, ANSWER_PART + 1024);
 	answer_init(&x->answer);
 	m->nconns++;
 	return c;

@@ -3,7 +3,7 @@
  *
  *  1. A connection is either parked - on exactly one list of struct mux - or
  *     held: it is being read, or its request is with the owner of mux, or a
- *     helper writes a piece of its body.
+ *     helper writes a part of its body.
  *  2. The loop may watch a held connection too, because each change of a watch
  *     costs a system call; but its first event ends the watch (conn.c), and
  *     nothing is read.
@@ -35,7 +35,7 @@
 enum conn_state {
 	CONN_READING,   /* waits for input */
 	CONN_REPLYING,  /* fcgi.reply did not fit; no reading until it did */
-	CONN_STREAMING, /* a piece of output did not fit */
+	CONN_STREAMING, /* a part of output did not fit */
 	CONN_SENDING,   /* the answer did not fit */
 	CONN_LINGERING  /* all is sent; waits for the peer to close */
 };
@@ -58,9 +58,9 @@ struct exchange {
 	struct buf path;
 	/* the body as it arrives */
 	struct spool *body;
-	struct conn_piece *piece; /* what a helper writes to it, or NULL */
-	unsigned share;           /* of the client: see conn_body.c */
-	uint64_t taken;           /* bytes of the body that count there */
+	struct conn_part *part; /* what a helper writes to it, or NULL */
+	unsigned share;         /* of the client: see conn_body.c */
+	uint64_t taken;         /* bytes of the body that count there */
 	uint64_t limit, declared, received;
 	bool has_length; /* declared holds CONTENT_LENGTH */
 	bool discard;    /* the body is read and dropped */
@@ -71,7 +71,7 @@ struct exchange {
 	int app_status;
 	uint64_t sent; /* bytes of records that the peer has taken */
 	/* a stream */
-	struct buf kept; /* records that the peer has not taken */
+	struct buf unsent; /* records that the peer has not taken */
 	void (*room)(void *arg);
 	void *room_arg;
 	bool broken; /* a write failed */
@@ -115,8 +115,8 @@ struct mux {
 	struct conn_list sending; /* in mid-answer; by since */
 	struct conn_list linger;  /* by since */
 	struct conn_list ready;   /* have input left, to be fed */
-	unsigned nwriting;        /* a helper writes a piece of their bodies */
-	size_t unwritten;         /* bytes of these pieces */
+	unsigned nwriting;        /* a helper writes a part of their bodies */
+	size_t unwritten;         /* bytes of these parts */
 	unsigned nfreeing;        /* files that a helper frees */
 	/* by arriving_link, besides the list that each is parked on; longest
 	 * first */
@@ -222,7 +222,7 @@ void conn_body_free(struct mux *m, struct spool *s);
 /* Frees the body, with its part of the client's share. */
 void conn_body_drop(struct exchange *x);
 
-/* Whether a piece of the body has to be written by a helper before the next
+/* Whether a part of the body has to be written by a helper before the next
  * step; then conn_go() is called with that step afterwards. */
 bool conn_body_writes(struct conn *c, enum conn_step step);
 

@@ -6,7 +6,7 @@
  * body is wrong.  Bytes that cannot be kept are discarded.
  *
  * What goes to the file of a large body is given to a helper, because a disk
- * may be slow: one piece for each input, and no input is read meanwhile.
+ * may be slow: one part for each input, and no input is read meanwhile.
  */
 #include "config.h"
 
@@ -26,7 +26,7 @@
 
 #include "conn.h"
 
-struct conn_piece {
+struct conn_part {
 	struct helpers_task task;
 	struct conn *conn;
 	enum conn_step next; /* once it is written */
@@ -123,12 +123,12 @@ share_has_room(const struct exchange *x, uint64_t more)
 /* --- the bytes --- */
 
 static void
-free_piece(struct exchange *x)
+free_part(struct exchange *x)
 {
-	if (x->piece != NULL)
-		x->conn->mux->unwritten -= x->piece->len;
-	free(x->piece);
-	x->piece = NULL;
+	if (x->part != NULL)
+		x->conn->mux->unwritten -= x->part->len;
+	free(x->part);
+	x->part = NULL;
 }
 
 /* A large file takes a while to be freed. */
@@ -179,7 +179,7 @@ conn_body_free(struct mux *m, struct spool *s)
 void
 conn_body_drop(struct exchange *x)
 {
-	free_piece(x);
+	free_part(x);
 	conn_body_free(x->conn->mux, x->body);
 	x->body = NULL;
 	share_taken[x->share] -= x->taken;
@@ -202,7 +202,7 @@ conn_body_spoil(struct exchange *x, enum body_state state)
 }
 
 static void
-unstorable(struct exchange *x, enum rc rc)
+body_unstorable(struct exchange *x, enum rc rc)
 {
 	const char *why = rc == RC_NOMEM ? rc_text(rc) : strerror(errno);
 
@@ -236,7 +236,7 @@ make_room(struct exchange *x, size_t len)
 		if (state == BODY_WHOLE || c == x->conn ||
 		    !conn_body_is_slow(c))
 			break;
-		if (c->exchange.body == NULL || c->exchange.piece != NULL ||
+		if (c->exchange.body == NULL || c->exchange.part != NULL ||
 		    (state == BODY_NO_SHARE && c->exchange.share != x->share))
 			continue;
 		log_event(LOG_WARN, "peer-stalled", &c->exchange.log,
@@ -249,22 +249,22 @@ make_room(struct exchange *x, size_t len)
 	return state;
 }
 
-/* Adds the bytes to the piece that a helper will write.  False: they are to be
+/* Adds the bytes to the part that a helper will write.  False: they are to be
  * written now. */
 static bool
-add_to_piece(struct exchange *x, const void *data, size_t len)
+add_to_part(struct exchange *x, const void *data, size_t len)
 {
 	struct mux *m = x->conn->mux;
-	struct conn_piece *p = x->piece;
+	struct conn_part *p = x->part;
 
 	if (p == NULL &&
 	    (m->owner.helpers == NULL ||
 		spool_length(x->body) + len <= LIMIT_SPOOL_MEMORY ||
 		(p = malloc(sizeof(*p))) == NULL))
 		return false;
-	if (x->piece == NULL)
+	if (x->part == NULL)
 		p->len = 0;
-	x->piece = p;
+	x->part = p;
 	assert(len <= sizeof(p->bytes) - p->len);
 	memcpy(p->bytes + p->len, data, len);
 	p->len += len;
@@ -296,50 +296,50 @@ conn_body_add(struct exchange *x, const void *data, size_t len)
 		return;
 	}
 	if (x->body == NULL && (x->body = spool_new()) == NULL) {
-		unstorable(x, RC_NOMEM);
+		body_unstorable(x, RC_NOMEM);
 		return;
 	}
 	share_taken[x->share] += len;
 	x->taken += len;
-	if (!add_to_piece(x, data, len) &&
+	if (!add_to_part(x, data, len) &&
 	    (rc = spool_write(x->body, data, len)) != RC_OK)
-		unstorable(x, rc);
+		body_unstorable(x, rc);
 }
 
 static void
-write_piece(struct helpers_task *t)
+write_part(struct helpers_task *t)
 {
-	struct conn_piece *p = (struct conn_piece *)(void *)t;
+	struct conn_part *p = (struct conn_part *)(void *)t;
 
 	p->rc = spool_write(p->conn->exchange.body, p->bytes, p->len);
 	p->error = errno;
 }
 
 static void
-piece_written(struct helpers_task *t)
+part_written(struct helpers_task *t)
 {
-	struct conn_piece *p = (struct conn_piece *)(void *)t;
+	struct conn_part *p = (struct conn_part *)(void *)t;
 	struct conn *c = p->conn;
 	const enum conn_step next = p->next;
 	const enum rc rc = p->rc;
 
 	c->mux->nwriting--;
 	errno = p->error;
-	free_piece(&c->exchange);
+	free_part(&c->exchange);
 	if (rc != RC_OK)
-		unstorable(&c->exchange, rc);
+		body_unstorable(&c->exchange, rc);
 	conn_go(c, next);
 }
 
 bool
 conn_body_writes(struct conn *c, enum conn_step step)
 {
-	struct conn_piece *p = c->exchange.piece;
+	struct conn_part *p = c->exchange.part;
 
 	if (p == NULL || step == CONN_FINISH || step == CONN_DROP)
 		return false;
 	p->task =
-	    (struct helpers_task){ .work = write_piece, .done = piece_written };
+	    (struct helpers_task){ .work = write_part, .done = part_written };
 	p->conn = c;
 	p->next = step;
 	c->mux->nwriting++;
@@ -362,7 +362,7 @@ conn_body_end(struct exchange *x)
 		return;
 	rq->body = spool_bytes(x->body, &rc);
 	if (rq->body == NULL) {
-		unstorable(x, rc);
+		body_unstorable(x, rc);
 		return;
 	}
 	rq->body_len = (size_t)spool_length(x->body);

@@ -42,7 +42,7 @@ says_one_thing(const struct request *rq, const char *name, const char *value)
 /* Returns why the parameters are no request to be handled; NULL: they are.
  * path: the result of cginame_path(). */
 static const char *
-invalid(const struct conn *c, const struct request *rq, enum rc path)
+why_invalid(const struct conn *c, const struct request *rq, enum rc path)
 {
 	if (c->fcgi.has_nul)
 		return "A CGI variable has a NUL in its name or value.";
@@ -90,7 +90,7 @@ conn_read_begin(struct conn *c)
 		return false;
 	}
 	rq->path = x->log.path = x->path.data;
-	if ((rq->invalid = invalid(c, rq, rc)) != NULL) {
+	if ((rq->invalid = why_invalid(c, rq, rc)) != NULL) {
 		rq->path = "/";
 		x->log.path = NULL;
 		rq->body_state = BODY_WHOLE;
@@ -104,7 +104,7 @@ conn_read_begin(struct conn *c)
 /* The peer aborted the request.  Before the parameters were complete, the only
  * answer is FCGI_END_REQUEST. */
 static enum conn_step
-aborted(struct conn *c)
+conn_aborted(struct conn *c)
 {
 	unsigned char end[FCGI_END_SIZE];
 
@@ -142,7 +142,7 @@ flush_reply(struct conn *c)
 /* Feeds input until an event needs attention; *taken is the number of bytes
  * that were fed. */
 static enum conn_step
-feed(struct conn *c, const char *data, size_t len, size_t *taken)
+feed_input(struct conn *c, const char *data, size_t len, size_t *taken)
 {
 	enum conn_step step = CONN_MORE;
 	size_t used;
@@ -166,7 +166,7 @@ feed(struct conn *c, const char *data, size_t len, size_t *taken)
 			step = CONN_WHOLE;
 			break;
 		case FCGI_EV_ABORT:
-			step = aborted(c);
+			step = conn_aborted(c);
 			break;
 		case FCGI_EV_ERROR:
 			log_event(LOG_WARN, "protocol-error", conn_log(c),
@@ -198,7 +198,7 @@ feed_left(struct conn *c)
 	enum conn_step step;
 	size_t taken;
 
-	step = feed(c, c->left.data, c->left.len, &taken);
+	step = feed_input(c, c->left.data, c->left.len, &taken);
 	buf_consume(&c->left, taken);
 	if (c->left.len == 0)
 		buf_free(&c->left);
@@ -222,7 +222,7 @@ read_some(struct conn *c)
 		log_gone(c, n == 0 ? "the peer closed" : strerror(errno));
 		return CONN_DROP;
 	}
-	step = feed(c, input, (size_t)n, &taken);
+	step = feed_input(c, input, (size_t)n, &taken);
 	assert(step != CONN_MORE || taken == (size_t)n);
 	if ((step == CONN_WHOLE || step == CONN_BLOCKED) &&
 	    buf_add(&c->left, input + taken, (size_t)n - taken) != RC_OK)

@@ -29,15 +29,15 @@ _Static_assert(RECORD_SIZE % 8 == 0, "a full record needs no padding");
  * one may read as fast as it is sent to. */
 #define BATCHES 4
 /* Parts of a record: header, head, body, padding. */
-#define PIECES 4
+#define PARTS 4
 
 static const unsigned char padding[8];
 
 /* A stretch of the records, as sendmsg() takes it. */
 struct batch {
-	struct iovec iov[BATCH * PIECES + 1];
+	struct iovec iov[BATCH * PARTS + 1];
 	size_t n;
-	size_t skip; /* bytes of the next pieces that were already sent */
+	size_t skip; /* bytes of the next parts that were already sent */
 	unsigned char header[BATCH][FCGI_HEADER_SIZE];
 	unsigned char end[FCGI_END_SIZE];
 };
@@ -127,20 +127,20 @@ send_iov(const struct exchange *x, struct iovec *iov, size_t n)
 }
 
 static enum rc
-send_kept(struct exchange *x)
+send_unsent(struct exchange *x)
 {
 	struct iovec iov;
 	ssize_t n;
 
-	while (x->kept.len > 0) {
-		iov = (struct iovec){ .iov_base = x->kept.data,
-			.iov_len = x->kept.len };
+	while (x->unsent.len > 0) {
+		iov = (struct iovec){ .iov_base = x->unsent.data,
+			.iov_len = x->unsent.len };
 		n = send_iov(x, &iov, 1);
 		if (n == -1)
 			return errno == EAGAIN ? RC_PENDING : RC_CLOSED;
-		buf_consume(&x->kept, (size_t)n);
+		buf_consume(&x->unsent, (size_t)n);
 	}
-	buf_free(&x->kept);
+	buf_free(&x->unsent);
 	return RC_OK;
 }
 
@@ -151,7 +151,7 @@ send_answer(struct exchange *x)
 	enum rc rc;
 	ssize_t n;
 
-	if ((rc = send_kept(x)) != RC_OK)
+	if ((rc = send_unsent(x)) != RC_OK)
 		return rc;
 	for (int i = 0; i < BATCHES; i++) {
 		batch_make(&b, x);
@@ -192,7 +192,7 @@ go_on_sending(struct exchange *x)
 static enum rc
 stream_broken(struct exchange *x, enum rc why)
 {
-	buf_free(&x->kept);
+	buf_free(&x->unsent);
 	if (!x->broken)
 		log_event(LOG_INFO, "answer-not-taken", &x->log,
 		    LOG_S("why", rc_text(why)));
@@ -211,7 +211,7 @@ call_room(struct exchange *x)
 		room(x->room_arg);
 }
 
-/* Waits until the peer takes what is kept. */
+/* Waits until the peer takes what is unsent. */
 static enum rc
 stream_wait(struct exchange *x)
 {
@@ -225,7 +225,7 @@ stream_wait(struct exchange *x)
 static void
 go_on_streaming(struct exchange *x)
 {
-	enum rc rc = send_kept(x);
+	enum rc rc = send_unsent(x);
 
 	if (rc == RC_PENDING)
 		rc = stream_wait(x);
@@ -302,7 +302,7 @@ batch_record(struct batch *b, const struct exchange *x, const char *data,
 	batch_add(b, padding, pad);
 }
 
-/* Sends one record, if nothing is kept, and keeps the rest of it. */
+/* Sends one record, if nothing is unsent, and holds the rest of it. */
 static enum rc
 write_record(struct exchange *x, const char *data, size_t len)
 {
@@ -311,13 +311,13 @@ write_record(struct exchange *x, const char *data, size_t len)
 	enum rc rc = RC_OK;
 
 	batch_record(&b, x, data, len, 0);
-	if (x->kept.len == 0)
+	if (x->unsent.len == 0)
 		sent = send_iov(x, b.iov, b.n);
 	if (sent == -1 && errno != EAGAIN)
 		return RC_CLOSED;
 	batch_record(&b, x, data, len, sent > 0 ? (size_t)sent : 0);
 	for (size_t i = 0; i < b.n && rc == RC_OK; i++)
-		rc = buf_add(&x->kept, b.iov[i].iov_base, b.iov[i].iov_len);
+		rc = buf_add(&x->unsent, b.iov[i].iov_base, b.iov[i].iov_len);
 	return rc;
 }
 
@@ -336,7 +336,7 @@ exchange_write(struct exchange *x, const void *data, size_t len)
 		if ((rc = write_record(x, p, n)) != RC_OK)
 			return stream_broken(x, rc);
 	}
-	return x->kept.len > 0 ? stream_wait(x) : RC_OK;
+	return x->unsent.len > 0 ? stream_wait(x) : RC_OK;
 }
 
 void

@@ -63,7 +63,7 @@ listen_error(const struct conf *conf, const char *name, struct conf_error *err)
 }
 
 static bool
-listens(int fd)
+is_listening(int fd)
 {
 	int on = 0;
 	socklen_t len = sizeof(on);
@@ -77,7 +77,7 @@ listens(int fd)
  * standard descriptors, which then are /dev/null.
  */
 static int
-adopt(int fd)
+listen_adopt(int fd)
 {
 	int flags, null, moved = fd;
 
@@ -105,7 +105,7 @@ adopt(int fd)
 /* Returns 0 if a process listens there, else the errno value of the attempt to
  * connect. */
 static int
-knock(const struct sockaddr_un *addr)
+listen_knock(const struct sockaddr_un *addr)
 {
 	int fd, error = 0;
 
@@ -144,7 +144,8 @@ make_way(const struct conf *conf, const struct sockaddr_un *addr,
 	 * A handler that was just being started when its oncewrap was killed
 	 * holds the socket until it notices: try more than once.
 	 */
-	for (wait = 10; (error = knock(addr)) == 0 && wait < 320; wait *= 2)
+	for (wait = 10; (error = listen_knock(addr)) == 0 && wait < 320;
+	     wait *= 2)
 		usleep(wait * 1000);
 	if (error == 0)
 		return listen_fail(conf, "socket", err,
@@ -192,7 +193,7 @@ find_owner(
  * changed only if it is a socket and has no other name.
  */
 static int
-give(const struct conf *conf, const char *path, struct conf_error *err)
+listen_give(const struct conf *conf, const char *path, struct conf_error *err)
 {
 	struct stat st;
 	uid_t uid;
@@ -249,7 +250,7 @@ open_unix(const struct conf *conf, const char *path, char **unlink_path,
 	if (rc == -1)
 		goto fail;
 	bound = true;
-	if (give(conf, path, err) == -1)
+	if (listen_give(conf, path, err) == -1)
 		goto out;
 	if (listen(fd, SOMAXCONN) == 0)
 		return fd;
@@ -313,10 +314,10 @@ static int
 open_fd(
     const struct conf *conf, int fd, const char *name, struct conf_error *err)
 {
-	if (!listens(fd))
+	if (!is_listening(fd))
 		return listen_fail(
 		    conf, "socket", err, "%s: not a listening socket", name);
-	fd = adopt(fd);
+	fd = listen_adopt(fd);
 	if (fd == -1)
 		return listen_error(conf, name, err);
 	return fd;
@@ -346,7 +347,7 @@ close_others(int fds, long wanted)
 	for (i = SYSTEMD_FIRST; i < SYSTEMD_FIRST + fds; i++) {
 		if (fcntl(i, F_GETFD) == -1)
 			break; /* LISTEN_FDS is too large */
-		if (i != wanted && listens(i))
+		if (i != wanted && is_listening(i))
 			close(i);
 	}
 }
@@ -373,7 +374,7 @@ open_any(const struct conf *conf, char **path, struct conf_error *err)
 	if (name == NULL && fds != 0)
 		return open_systemd(conf, fds, err);
 	if (name == NULL) {
-		if (listens(STDIN_FILENO))
+		if (is_listening(STDIN_FILENO))
 			return open_fd(conf, STDIN_FILENO, "descriptor 0", err);
 		return listen_fail(conf, NULL, err,
 		    "no socket to listen on: name one with -s or in the "

@@ -228,7 +228,7 @@ mux_come(struct loop_message *msg)
 /* The first connection of a list with deadlines, if it has expired; if not,
  * its deadline is set. */
 static struct conn *
-expired(struct mux *m, const struct conn_list *list, int64_t timeout)
+first_expired(struct mux *m, const struct conn_list *list, int64_t timeout)
 {
 	struct conn *c = TAILQ_FIRST(list);
 
@@ -251,7 +251,7 @@ slow_head(struct mux *m)
 }
 
 static void
-stalled(struct conn *c, const struct log_request *log, const char *doing)
+conn_stalled(struct conn *c, const struct log_request *log, const char *doing)
 {
 	log_event(LOG_INFO, "peer-stalled", log, LOG_S("while", doing));
 	conn_close(c);
@@ -265,16 +265,16 @@ mux_expire_one(struct mux *m)
 	struct conn *c;
 
 	if ((c = slow_head(m)) != NULL)
-		stalled(c, NULL, "reading the parameters");
-	else if ((c = expired(m, &m->reading, m->io_timeout)) != NULL)
-		stalled(c, conn_log(c), "reading");
-	else if ((c = expired(m, &m->sending, m->io_timeout)) == NULL) {
-		if ((c = expired(m, &m->linger, CONN_LINGER)) != NULL)
+		conn_stalled(c, NULL, "reading the parameters");
+	else if ((c = first_expired(m, &m->reading, m->io_timeout)) != NULL)
+		conn_stalled(c, conn_log(c), "reading");
+	else if ((c = first_expired(m, &m->sending, m->io_timeout)) == NULL) {
+		if ((c = first_expired(m, &m->linger, CONN_LINGER)) != NULL)
 			conn_close(c);
 	} else if (c->state == CONN_STREAMING)
 		exchange_give_up(&c->exchange);
 	else
-		stalled(c, conn_log(c), "sending");
+		conn_stalled(c, conn_log(c), "sending");
 	return c != NULL;
 }
 

@@ -92,18 +92,18 @@ struct attempt_request {
 /* Allocates it; NULL: no memory. */
 struct attempt_request *
 attempt_request_new(struct store *store, const struct conf *conf);
-void attempt_request_free(struct attempt_request *kept);
+void attempt_request_free(struct attempt_request *stored);
 
 /* Once .key was read: fills in the rest of what the attempt borrows, but for
  * the request. */
-void attempt_request_begin(struct attempt_request *kept);
+void attempt_request_begin(struct attempt_request *stored);
 
 /*
  * Reads the stored request of the key.  RC_NOTFOUND: the key has none.
  * RC_CORRUPT: it is not a request.  Other values: the store failed.  On failure
  * rq has only its path and its name in the log.
  */
-enum rc attempt_request_load(struct attempt_request *kept);
+enum rc attempt_request_load(struct attempt_request *stored);
 
 void attempt_free(struct attempt *at);
 

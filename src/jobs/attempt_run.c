@@ -239,24 +239,24 @@ attempt_keep_request(struct attempt *at, struct store_reservation *rv)
 
 /* Cuts NAME=VALUE strings, in place, into params. */
 static enum rc
-cut(struct attempt_request *kept)
+cut_params(struct attempt_request *stored)
 {
-	char *p = kept->text.data, *end = p + kept->text.len, *equals;
+	char *p = stored->text.data, *end = p + stored->text.len, *equals;
 	size_t max = 0, n = 0;
 
 	for (; p < end; p += strlen(p) + 1)
 		max++;
-	if ((kept->params = calloc(max + 1, sizeof(*kept->params))) == NULL)
+	if ((stored->params = calloc(max + 1, sizeof(*stored->params))) == NULL)
 		return RC_NOMEM;
-	for (p = kept->text.data; p < end; p = equals + strlen(equals) + 1) {
+	for (p = stored->text.data; p < end; p = equals + strlen(equals) + 1) {
 		if ((equals = strchr(p, '=')) == NULL)
 			return RC_CORRUPT;
 		*equals++ = '\0';
-		kept->params[n].name = p;
-		kept->params[n++].value = equals;
+		stored->params[n].name = p;
+		stored->params[n++].value = equals;
 	}
-	kept->rq.params = kept->params;
-	kept->rq.nparams = n;
+	stored->rq.params = stored->params;
+	stored->rq.nparams = n;
 	return RC_OK;
 }
 
@@ -271,35 +271,35 @@ kept_param_or_empty(const struct request *rq, const char *name)
 struct attempt_request *
 attempt_request_new(struct store *store, const struct conf *conf)
 {
-	struct attempt_request *kept = calloc(1, sizeof(*kept));
+	struct attempt_request *stored = calloc(1, sizeof(*stored));
 
-	if (kept == NULL)
+	if (stored == NULL)
 		return NULL;
-	attempt_init(&kept->attempt);
-	kept->attempt.store = store;
-	kept->attempt.conf = conf;
-	buf_init(&kept->text, LIMIT_ENV);
-	return kept;
+	attempt_init(&stored->attempt);
+	stored->attempt.store = store;
+	stored->attempt.conf = conf;
+	buf_init(&stored->text, LIMIT_ENV);
+	return stored;
 }
 
 void
-attempt_request_begin(struct attempt_request *kept)
+attempt_request_begin(struct attempt_request *stored)
 {
-	struct attempt *at = &kept->attempt;
+	struct attempt *at = &stored->attempt;
 
-	at->rule = route_find(at->conf, kept->key.path);
-	at->rq = &kept->rq;
-	at->key = kept->key.key;
-	at->scope = kept->key.scope;
+	at->rule = route_find(at->conf, stored->key.path);
+	at->rq = &stored->rq;
+	at->key = stored->key.key;
+	at->scope = stored->key.scope;
 }
 
 enum rc
-attempt_request_load(struct attempt_request *kept)
+attempt_request_load(struct attempt_request *stored)
 {
-	const struct record *key = &kept->key;
+	const struct record *key = &stored->key;
 	const struct store_identity identity = { key->scope, key->path,
 		key->key };
-	struct request *rq = &kept->rq;
+	struct request *rq = &stored->rq;
 	enum rc rc;
 
 	rq->method = rq->query = "";
@@ -308,35 +308,35 @@ attempt_request_load(struct attempt_request *kept)
 	rq->body_fd = -1;
 	(void)snprintf(
 	    rq->instance, sizeof(rq->instance), "urn:uuid:%s", key->instance);
-	rq->log = &kept->log;
-	kept->log.instance = rq->instance;
-	kept->log.path = key->path;
-	log_request_key(&kept->log, key->key);
-	scope_tag(key->scope, kept->log.scope);
-	if ((rc = store_request(kept->attempt.store, &identity, key->id,
-		 &kept->text, &kept->body)) != RC_OK ||
-	    (rc = cut(kept)) != RC_OK)
+	rq->log = &stored->log;
+	stored->log.instance = rq->instance;
+	stored->log.path = key->path;
+	log_request_key(&stored->log, key->key);
+	scope_tag(key->scope, stored->log.scope);
+	if ((rc = store_request(stored->attempt.store, &identity, key->id,
+		 &stored->text, &stored->body)) != RC_OK ||
+	    (rc = cut_params(stored)) != RC_OK)
 		return rc;
 	rq->method = kept_param_or_empty(rq, "REQUEST_METHOD");
 	rq->query = kept_param_or_empty(rq, "QUERY_STRING");
-	kept->log.method = request_param(rq, "REQUEST_METHOD");
-	kept->log.peer = request_param(rq, "REMOTE_ADDR");
-	if (kept->body != NULL) {
-		rq->body = spool_bytes(kept->body, &rc);
-		rq->body_len = (size_t)spool_length(kept->body);
-		rq->body_fd = spool_fd(kept->body);
+	stored->log.method = request_param(rq, "REQUEST_METHOD");
+	stored->log.peer = request_param(rq, "REMOTE_ADDR");
+	if (stored->body != NULL) {
+		rq->body = spool_bytes(stored->body, &rc);
+		rq->body_len = (size_t)spool_length(stored->body);
+		rq->body_fd = spool_fd(stored->body);
 	}
 	return rc;
 }
 
 void
-attempt_request_free(struct attempt_request *kept)
+attempt_request_free(struct attempt_request *stored)
 {
-	attempt_free(&kept->attempt);
-	log_request_clear(&kept->log);
-	buf_free(&kept->text);
-	free(kept->params);
-	spool_free(kept->body);
-	record_free(&kept->key);
-	free(kept);
+	attempt_free(&stored->attempt);
+	log_request_clear(&stored->log);
+	buf_free(&stored->text);
+	free(stored->params);
+	spool_free(stored->body);
+	record_free(&stored->key);
+	free(stored);
 }

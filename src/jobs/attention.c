@@ -263,7 +263,7 @@ put_back(void)
 
 /* Runs the program with what was taken. */
 static void
-tell(const struct conf_program *program)
+tell_program(const struct conf_program *program)
 {
 	struct run_facts facts;
 	struct run *run = run_wait_begin(
@@ -295,7 +295,7 @@ attention_end(const struct conf *conf, int64_t timeout)
 		run_resume();
 		program.timeout = timeout;
 		program.kill_after = LAST_PATIENCE;
-		tell(&program);
+		tell_program(&program);
 	}
 	lock_take(&lock_notes);
 	on = false;
@@ -348,7 +348,7 @@ attention_run(void *self, const struct conf *conf, void *item)
 {
 	(void)self;
 	(void)item;
-	tell(&conf->on_attention);
+	tell_program(&conf->on_attention);
 }
 
 const struct work_kind attention_kind = {

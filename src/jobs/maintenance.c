@@ -156,7 +156,8 @@ make_answer(struct store_outcome *st, const struct conf *conf)
 }
 
 static enum rc
-abandon(struct store *store, const struct conf *conf, const struct record *job)
+abandon_key(
+    struct store *store, const struct conf *conf, const struct record *job)
 {
 	struct store_outcome *st;
 	struct store_change change;
@@ -193,7 +194,7 @@ abandon_all(struct store *store, struct maintenance_pass *pass)
 	do {
 		rc = store_job_abandoned(store, &job);
 		if (rc == RC_OK) {
-			rc = abandon(store, pass->conf, &job);
+			rc = abandon_key(store, pass->conf, &job);
 			record_free(&job);
 			pass->n++;
 		}
@@ -205,7 +206,7 @@ abandon_all(struct store *store, struct maintenance_pass *pass)
 
 /* Counts keys for the metrics. */
 static enum rc
-tally(struct store *store, struct maintenance_pass *pass)
+tally_keys(struct store *store, struct maintenance_pass *pass)
 {
 	bool done = false;
 	enum rc rc;
@@ -225,7 +226,7 @@ static const struct {
 	[SWEEP] = { "sweep", maintenance_recover },
 	[REAP] = { "reap", maintenance_expire },
 	[PENDING] = { "pending", abandon_all },
-	[TALLY] = { "tally", tally },
+	[TALLY] = { "tally", tally_keys },
 };
 
 /* The passes alternate by slices, so that a backlog of one does not hold up the

@@ -317,7 +317,7 @@ outbox_judge(struct delivery *try, bool ran)
  * frees the effect, and it is delivered once more.
  */
 static void
-record(struct outbox *box, struct delivery *try)
+record_try(struct outbox *box, struct delivery *try)
 {
 	const struct timespec pause = { .tv_sec = RECORD_PAUSE };
 	enum rc rc;
@@ -376,7 +376,7 @@ outbox_run(void *self, const struct conf *conf, void *item)
 	scope_tag(p->effect.scope, try.log.scope);
 	outbox_judge(&try, run_it(box, &try));
 	FAULT(EFFECT_RAN);
-	record(box, &try);
+	record_try(box, &try);
 	FAULT(EFFECT_RECORDED);
 	log_try(&try, &p->effect);
 	atomic_store(&p->taken, false);

@@ -39,7 +39,7 @@
 
 /* The pause (ms) before the next try. */
 static int64_t
-backoff(const struct conf_route *rule, int tries)
+reconcile_backoff(const struct conf_route *rule, int tries)
 {
 	return backoff_pause(
 	    rule->reconcile_after, tries, BACKOFF_MAX, uuid_bits());
@@ -120,13 +120,13 @@ reconcile_fail(struct attempt *at, struct record *due, const char *why)
 		return reconcile_settle(at, due, RECORD_DEAD_LETTER, why);
 	metrics_add(METRICS_RECONCILE_FAILED, 1);
 	log_verdict(LOG_WARN, due, RECORD_UNKNOWN, why);
-	rc = reconcile_claim(
-	    at->store, due, false, backoff(at->rule, due->reconcile_attempts));
+	rc = reconcile_claim(at->store, due, false,
+	    reconcile_backoff(at->rule, due->reconcile_attempts));
 	return rc == RC_LOST ? RC_OK : rc;
 }
 
 static enum rc
-verdict(struct attempt *at, struct record *due)
+read_verdict(struct attempt *at, struct record *due)
 {
 	const struct outcome_facts *facts = &at->facts;
 
@@ -173,7 +173,7 @@ try_it(struct attempt_request *q)
 		rc = reconcile_fail(
 		    at, &q->key, "the reconciler could not be started");
 	else if (rc == RC_OK)
-		rc = verdict(at, &q->key);
+		rc = read_verdict(at, &q->key);
 	attempt_request_free(q);
 	return rc == RC_LOST ? RC_OK : rc;
 }
@@ -186,8 +186,8 @@ wait_for_processes(
 {
 	log_verdict(LOG_WARN, due, RECORD_UNKNOWN,
 	    "processes of the attempt are still running");
-	return reconcile_claim(
-	    store, due, false, backoff(rule, due->reconcile_attempts));
+	return reconcile_claim(store, due, false,
+	    reconcile_backoff(rule, due->reconcile_attempts));
 }
 
 /* Whether processes of the lost attempt may still act. */
@@ -224,7 +224,7 @@ reconcile_begin(struct attempt *at, struct record *due, bool *try)
 	/* The pause also applies if this process dies during the try. */
 	rc = reconcile_claim(at->store, due, true,
 	    rule->reconcile.timeout + rule->reconcile.kill_after +
-		backoff(rule, due->reconcile_attempts));
+		reconcile_backoff(rule, due->reconcile_attempts));
 	*try = rc == RC_OK;
 	return rc;
 }

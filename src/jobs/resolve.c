@@ -20,7 +20,8 @@ resolve_refusal(enum record_state state)
 
 /* Whether the head agrees with the act and with the body. */
 static bool
-agrees(const struct cgihead *head, uint64_t body_len, char why[RESOLVE_WHY])
+resolve_agrees(
+    const struct cgihead *head, uint64_t body_len, char why[RESOLVE_WHY])
 {
 	if (head->outcome != CGIHEAD_SAYS_NOTHING &&
 	    head->outcome != CGIHEAD_SAYS_COMPLETED) {
@@ -59,7 +60,7 @@ resolve_parse(struct spool *text, uint64_t length, struct response *r,
 			: cgihead_verdict_text(verdict));
 		return false;
 	}
-	if (!agrees(head, length - head->body_start, why))
+	if (!resolve_agrees(head, length - head->body_start, why))
 		return false;
 	response_remove_own(r);
 	r->body_len = n - head->body_start;
@@ -119,7 +120,8 @@ resolve_result(enum rc rc)
 
 /* Says what became of the key in its present attempt. */
 static enum rc
-settle(struct store *s, int64_t id, int attempt, struct resolve_answer *answer)
+resolve_settle(
+    struct store *s, int64_t id, int attempt, struct resolve_answer *answer)
 {
 	struct store_outcome *outcome = store_outcome_new(s);
 	enum rc rc = RC_OK;
@@ -130,7 +132,7 @@ settle(struct store *s, int64_t id, int attempt, struct resolve_answer *answer)
 		resolve_not_executed(outcome);
 	else if (resolve_completed(answer->route, &answer->text, answer->length,
 		     outcome, answer->why))
-		answer->kept = outcome->keep;
+		answer->replayable = outcome->keep;
 	else
 		rc = RC_INVALID;
 	if (rc == RC_OK)
@@ -145,7 +147,7 @@ resolve_key(struct store *s, const struct resolve_act *act,
 {
 	return act->to == RECORD_NONE
 	    ? store_forget(s, key->id, key->state)
-	    : settle(s, key->id, key->attempt, answer);
+	    : resolve_settle(s, key->id, key->attempt, answer);
 }
 
 /* Releases n keys, each in a transaction of its own. */
@@ -155,7 +157,7 @@ release_some(struct store *s, struct store_chosen *keys, size_t n)
 	enum rc rc = RC_OK;
 
 	for (size_t i = 0; i < n && rc == RC_OK; i++) {
-		rc = settle(s, keys[i].id, keys[i].attempt, NULL);
+		rc = resolve_settle(s, keys[i].id, keys[i].attempt, NULL);
 		keys[i].done = rc == RC_OK;
 		if (rc == RC_LOST)
 			rc = RC_OK;

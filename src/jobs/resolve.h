@@ -46,7 +46,7 @@ struct resolve_answer {
 	const struct conf_route *route;
 	struct spool *text; /* see resolve_completed(), which may take it */
 	uint64_t length;
-	bool kept;             /* retries get it */
+	bool replayable;       /* retries get it */
 	char why[RESOLVE_WHY]; /* it is none: see resolve_parse() */
 };
 

@@ -127,7 +127,7 @@ note_news(struct scheduler *s)
 }
 
 static void
-run(struct helpers_task *t)
+scheduler_loop(struct helpers_task *t)
 {
 	struct item *item = OWNER(t, struct item, task);
 	struct queue *q = item->queue;
@@ -186,8 +186,8 @@ look_ended(struct helpers_task *t)
 	if (item->rc == RC_OK) {
 		item->queue->running++;
 		s->running++;
-		item->task =
-		    (struct helpers_task){ .work = run, .done = item_ended };
+		item->task = (struct helpers_task){ .work = scheduler_loop,
+			.done = item_ended };
 		helpers_ask(s->helpers, &item->task);
 	} else
 		item_free(item);

@@ -381,7 +381,7 @@ oncectl_fits(const struct oncectl *ctl, const struct command *c)
 
 /* Prints the help for the command that the arguments name, or the list. */
 static int
-help(struct oncectl *ctl)
+print_help(struct oncectl *ctl)
 {
 	const struct command *command;
 
@@ -442,7 +442,7 @@ main(int argc, char **argv)
 	if (status != -1)
 		return status;
 	if (helps)
-		return oncectl_flush(help(&ctl));
+		return oncectl_flush(print_help(&ctl));
 	command = oncectl_find_command(&ctl);
 	if (command == NULL || !oncectl_fits(&ctl, command))
 		return refuse_usage();

@@ -160,8 +160,8 @@ int
 oncectl_change_failed(const struct oncectl *ctl, enum rc rc, const char *where);
 
 /* Catches SIGINT and SIGTERM: the first one sets the result, the second one
- * kills.  kept: no further one does, and SIGHUP is one of them. */
-const atomic_bool *oncectl_stop(bool kept);
+ * kills.  never_kills: no further one does, and SIGHUP is one of them. */
+const atomic_bool *oncectl_stop(bool never_kills);
 
 /*
  * Hands the line "operator" to the daemon's log, if -f names a file and it can

@@ -127,7 +127,7 @@ look_at_file(struct audit *a, const char *path, char *file, unsigned mode)
 }
 
 static void
-cannot(struct audit *a, const char *file)
+audit_cannot(struct audit *a, const char *file)
 {
 	const int error = errno;
 
@@ -156,7 +156,7 @@ look_at_entry(struct audit *a, const char *path, char *file)
 	struct stat st, target;
 
 	if (lstat(file, &st) == -1) {
-		cannot(a, file);
+		audit_cannot(a, file);
 	} else if (S_ISDIR(st.st_mode)) {
 		look_at_folder(a, path, file);
 	} else if (S_ISREG(st.st_mode)) {
@@ -185,7 +185,7 @@ look_at_folder(struct audit *a, const char *path, const char *folder)
 	int n = scandir(folder, &entries, is_no_dots, alphasort);
 
 	if (n == -1)
-		cannot(a, folder);
+		audit_cannot(a, folder);
 	for (int i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name;
 

@@ -148,7 +148,7 @@ change_one(
 		return oncectl_change_failed(ctl, rc, "show");
 	change_print(ctl, row,
 	    to != RECORD_NONE ? record_state_name(to) : act->done, to);
-	if (completed && !answer.kept)
+	if (completed && !answer.replayable)
 		warnx("the answer cannot be kept for replay: a retry is told "
 		      "response-not-kept");
 	return ONCECTL_DONE;

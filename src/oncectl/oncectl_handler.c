@@ -116,7 +116,7 @@ add_effect(struct handler_input *s, const char *topic, const char *file)
 	effect->topic = topic;
 	s->n++;
 	/* One byte more than the limit, so that the database refuses it. */
-	if (!oncectl_input_read(in, SAY_MAX + 1))
+	if (!oncectl_input_read(in, HANDLER_API_MAX + 1))
 		return false;
 	effect->payload = spool_bytes(in->spool, &rc);
 	if (rc != RC_OK)
@@ -136,7 +136,7 @@ add_response(struct handler_input *s)
 	char why[RESOLVE_WHY];
 	struct cgihead head;
 
-	if (!oncectl_input_read(&s->in, SAY_MAX + 1 + LIMIT_HEAD))
+	if (!oncectl_input_read(&s->in, HANDLER_API_MAX + 1 + LIMIT_HEAD))
 		return false;
 	if (!resolve_parse(s->in.spool, s->in.length, &s->response, &head, why))
 		return oncectl_input_bad(&s->in, why);

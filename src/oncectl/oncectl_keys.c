@@ -139,7 +139,7 @@ response_print(struct oncectl *ctl, const struct record *row)
 
 	if (row->state != RECORD_COMPLETED)
 		return oncectl_row_refuse(row, "it has no stored answer");
-	if (!row->kept)
+	if (!row->replayable)
 		return oncectl_row_refuse(
 		    row, "its answer was not kept, a retry is told so");
 	response_init(&response);

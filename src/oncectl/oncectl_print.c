@@ -43,9 +43,9 @@ print_must(const void *p)
 const char *
 oncectl_print_keep(char *text)
 {
-	static char *kept[TEXTS];
+	static char *texts[TEXTS];
 	static unsigned next;
-	char **place = &kept[next++ % TEXTS];
+	char **place = &texts[next++ % TEXTS];
 
 	print_must(text);
 	free(*place);

@@ -45,7 +45,7 @@ static const struct oncectl_column columns[] = {
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 static int64_t
-wall(const struct oncectl *ctl, int64_t store_time)
+wall_of(const struct oncectl *ctl, int64_t store_time)
 {
 	return store_time != 0 ? store_wall(ctl->store, store_time) : 0;
 }
@@ -54,8 +54,8 @@ wall(const struct oncectl *ctl, int64_t store_time)
 static struct shown
 row_shown(const struct oncectl *ctl, const struct record *r)
 {
-	return (struct shown){ *r, wall(ctl, r->locked_until),
-		wall(ctl, r->expires_at), wall(ctl, r->reconcile_after) };
+	return (struct shown){ *r, wall_of(ctl, r->locked_until),
+		wall_of(ctl, r->expires_at), wall_of(ctl, r->reconcile_after) };
 }
 
 struct json_write *

@@ -289,15 +289,15 @@ pass_on_signal(int number)
 }
 
 const atomic_bool *
-oncectl_stop(bool kept)
+oncectl_stop(bool never_kills)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction sa;
 
 	memset(&sa, 0, sizeof(sa));
 	sa.sa_handler = pass_on_signal;
-	sa.sa_flags = SA_RESTART | (kept ? 0 : (int)SA_RESETHAND);
-	for (size_t i = 0; i < (kept ? 3U : 2U); i++)
+	sa.sa_flags = SA_RESTART | (never_kills ? 0 : (int)SA_RESETHAND);
+	for (size_t i = 0; i < (never_kills ? 3U : 2U); i++)
 		sigaction(signals[i], &sa, NULL);
 	return &stop;
 }

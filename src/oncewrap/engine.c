@@ -163,7 +163,7 @@ job_free(struct job *job)
 	store_inline_answer_free(&job->inline_answer);
 	attempt_free(&job->attempt);
 	free(job->key);
-	free(job->piece);
+	free(job->part);
 	free(job);
 }
 

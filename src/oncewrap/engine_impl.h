@@ -81,9 +81,9 @@ struct engine_recovery {
 #define ENGINE_RECOVERIES 64
 #define ENGINE_HASHES     256
 
-/* Bytes of a piece of output, and how many a job takes in a row. */
-#define ENGINE_PIECE  (32 * 1024)
-#define ENGINE_PIECES 8
+/* Bytes of a part of output, and how many a job takes in a row. */
+#define ENGINE_PART  (32 * 1024)
+#define ENGINE_PARTS 8
 
 /* See engine_slot.c. */
 struct engine_slots {
@@ -120,7 +120,7 @@ struct engine {
 	bool draining; /* engine_drain() was called */
 	struct runs *runs;
 	struct engine_owner owner;
-	char piece[ENGINE_PIECE]; /* of output, within a call */
+	char part[ENGINE_PART]; /* of output, within a call */
 };
 
 struct job {
@@ -186,8 +186,8 @@ struct job {
 	bool waits_for_run;    /* its move calls the job */
 	struct cgistream head; /* of an answer that is streamed */
 	bool streamed, gone;   /* some of it was; and the client has gone */
-	char *piece;           /* output on its way into a file */
-	size_t piece_len;
+	char *part;            /* output on its way into a file */
+	size_t part_len;
 };
 
 /* Goes on from there; by the loop. */

@@ -161,7 +161,7 @@ engine_drop_json(struct job *job)
 /* --- the key -------------------------------------------------------------- */
 
 static enum rc
-search(struct job *job, struct key_search *search)
+search_key(struct job *job, struct key_search *search)
 {
 	const struct conf_route *rule = job->rule;
 	enum key_needs needs;
@@ -205,7 +205,7 @@ engine_find_key(struct job *job)
 	if (job->searched)
 		return job->search_rc;
 	job->searched = true;
-	job->search_rc = search(job, &found);
+	job->search_rc = search_key(job, &found);
 	key_search_free(&found);
 	return job->search_rc;
 }

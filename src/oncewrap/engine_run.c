@@ -131,21 +131,21 @@ engine_output(struct job *job)
 	struct engine *engine = job->engine;
 
 	attempt_check_output(at);
-	for (int i = 0; i < ENGINE_PIECES; i++) {
-		job->piece_len = run_take(at->run, engine->piece, ENGINE_PIECE);
-		if (job->piece_len == 0)
+	for (int i = 0; i < ENGINE_PARTS; i++) {
+		job->part_len = run_take(at->run, engine->part, ENGINE_PART);
+		if (job->part_len == 0)
 			return run_is_over(at->run)
 			    ? PLACE_RAN
 			    : wait_for_run(job, PLACE_OUTPUT);
 		/* A file may have to wait for its disk. */
-		if (spool_length(at->output) + job->piece_len >
+		if (spool_length(at->output) + job->part_len >
 			LIMIT_SPOOL_MEMORY &&
-		    (job->piece != NULL ||
-			(job->piece = malloc(ENGINE_PIECE)) != NULL)) {
-			memcpy(job->piece, engine->piece, job->piece_len);
+		    (job->part != NULL ||
+			(job->part = malloc(ENGINE_PART)) != NULL)) {
+			memcpy(job->part, engine->part, job->part_len);
 			return PLACE_SPOOL;
 		}
-		attempt_output(at, engine->piece, job->piece_len);
+		attempt_output(at, engine->part, job->part_len);
 		attempt_check_output(at);
 	}
 	job->place = PLACE_OUTPUT;
@@ -156,22 +156,22 @@ engine_output(struct job *job)
 enum place
 engine_spool(struct job *job)
 {
-	attempt_output(&job->attempt, job->piece, job->piece_len);
+	attempt_output(&job->attempt, job->part, job->part_len);
 	return PLACE_OUTPUT;
 }
 
 /* --- output that is streamed ---------------------------------------------- */
 
-/* Sends a piece of the output, in which the head may end. */
+/* Sends a part of the output, in which the head may end. */
 static enum rc
-send_piece(struct job *job, const char *piece, size_t len)
+send_part(struct job *job, const char *part, size_t len)
 {
 	struct cgistream *head = &job->head;
-	char out[2 * ENGINE_PIECE];
+	char out[2 * ENGINE_PART];
 
 	if (cgistream_is_body(head))
-		return exchange_write(job->exchange, piece, len);
-	len = cgistream_pass(head, piece, len, out);
+		return exchange_write(job->exchange, part, len);
+	len = cgistream_pass(head, part, len, out);
 	if (head->state == CGISTREAM_REFUSED)
 		return RC_CLOSED;
 	return len > 0 ? exchange_write(job->exchange, out, len) : RC_OK;
@@ -221,14 +221,14 @@ stream_over(struct job *job)
 enum place
 engine_stream(struct job *job)
 {
-	char *const output = job->engine->piece;
+	char *const output = job->engine->part;
 	struct run *run = job->attempt.run;
 	enum rc rc;
 	size_t n;
 
 	job->place = PLACE_STREAM;
-	for (int i = 0; i < ENGINE_PIECES; i++) {
-		if ((n = run_take(run, output, ENGINE_PIECE)) == 0)
+	for (int i = 0; i < ENGINE_PARTS; i++) {
+		if ((n = run_take(run, output, ENGINE_PART)) == 0)
 			return run_is_over(run)
 			    ? stream_over(job)
 			    : wait_for_run(job, PLACE_STREAM);
@@ -237,7 +237,7 @@ engine_stream(struct job *job)
 		job->streamed = true;
 		if (job->gone)
 			continue;
-		rc = send_piece(job, output, n);
+		rc = send_part(job, output, n);
 		if (rc == RC_PENDING) {
 			exchange_on_room(job->exchange, peer_has_room, job);
 			return PLACE_WAIT;

@@ -66,7 +66,7 @@ struct daemon {
 /* --- reloading ---------------------------------------------------------- */
 
 static void
-reload(struct daemon *d)
+reload_conf(struct daemon *d)
 {
 	struct conf *old = d->conf, *new;
 	struct conf_error err;
@@ -233,7 +233,7 @@ stop_until(int64_t drained_mono)
 /* Waits for the requests and other work under way.  From until_mono on it ends
  * their handlers, and no more requests are reserved. */
 static void
-drain(struct daemon *d, int64_t until_mono)
+drain_requests(struct daemon *d, int64_t until_mono)
 {
 	int64_t left;
 	bool ending = false;
@@ -323,7 +323,7 @@ oncewrap_stop(struct daemon *d)
 		stop_until(until);
 		stop_receiving(d, until);
 		FAULT(STOP_BEGUN);
-		drain(d, until);
+		drain_requests(d, until);
 		serve_close(d->serve, clock_mono() + DRAIN_GRACE);
 	}
 	tell_last(d, until);
@@ -365,7 +365,7 @@ oncewrap_serve(struct daemon *d, const sigset_t *signals)
 		if (sig == -1 && !d->topics)
 			put_topics(d);
 		else if (sig == SIGHUP)
-			reload(d);
+			reload_conf(d);
 	}
 	log_event(LOG_INFO, "stopping", NULL, LOG_I("signal", sig));
 	systemd_notify("STOPPING=1");

@@ -42,7 +42,7 @@ function heading()
 	    each(parameter, ", ") ")"
 }
 
-function pieces(text,	  i, out, name)
+function parts(text,	  i, out, name)
 {
 	while (match(text, /\{[a-z_]+\}/)) {
 		name = substr(text, RSTART + 1, RLENGTH - 2)
@@ -68,17 +68,17 @@ function flush(	  i, body)
 		return
 	}
 	split("", used)
-	body = pieces(text)
+	body = parts(text)
 	for (i = 0; i < n; i++)
 		if (!(arg[i] in used))
 			complain(template ": " arg[i] " is not used")
-	print "\nstatic const struct html_piece " template "_pieces[] = {"
+	print "\nstatic const struct html_part " template "_parts[] = {"
 	printf "%s};\n", body
 	print "\nvoid\n" heading() "\n{"
 	print "\tconst union html_value values[] = {"
 	printf "%s\t\t{ .number = 0 },\n\t};\n\n", \
 	    each(value, "\t\t", ",\n")
-	print "\thtml_render(html, " template "_pieces, values);\n}"
+	print "\thtml_render(html, " template "_parts, values);\n}"
 	names[count++] = template
 	counts[template] = n
 }
@@ -137,7 +137,7 @@ END {
 	} else {
 		print "\nconst struct html_template page_html_templates[] = {"
 		for (i = 0; i < count; i++)
-			print "\t{ \"" names[i] "\", " names[i] "_pieces, " \
+			print "\t{ \"" names[i] "\", " names[i] "_parts, " \
 			    counts[names[i]] " },"
 		print "};\nconst size_t page_html_count = " count ";"
 	}

@@ -204,7 +204,7 @@ text_line(struct page *p, int status, const char *line)
 
 /* If the store cannot be read, the counters of this process are still shown. */
 static void
-metrics(struct page *p)
+page_metrics(struct page *p)
 {
 	struct metrics_gauges gauges;
 
@@ -221,7 +221,7 @@ page_is_healthy(struct store *store, char *why, size_t size)
 }
 
 static void
-health(struct page *p)
+page_health(struct page *p)
 {
 	char why[512] = "";
 
@@ -244,8 +244,8 @@ static const struct resource {
 	/* an act, which GET asks for; NULL: it has none */
 	void (*post)(struct page *);
 } resources[] = {
-	{ "/metrics", metrics, NULL },
-	{ "/health", health, NULL },
+	{ "/page_metrics", page_metrics, NULL },
+	{ "/page_health", page_health, NULL },
 	{ "", to_folder, NULL },
 	{ "/", page_overview, NULL },
 	{ "/find", page_find, NULL },

@@ -61,7 +61,8 @@ static const struct {
 };
 
 static bool
-suits(enum page_act act, const struct record *key, const struct effect *effect)
+act_suits(
+    enum page_act act, const struct record *key, const struct effect *effect)
 {
 	if (acts[act].of_effect != (effect != NULL))
 		return false;
@@ -78,7 +79,7 @@ suits(enum page_act act, const struct record *key, const struct effect *effect)
 static bool
 target_suits(const struct page_target *t)
 {
-	return suits(t->act, &t->key, t->is_effect ? &t->effect : NULL);
+	return act_suits(t->act, &t->key, t->is_effect ? &t->effect : NULL);
 }
 
 void
@@ -88,7 +89,7 @@ page_acts(struct page *p, const struct record *key, const struct effect *effect)
 		return;
 	page_html_acts(&p->html, key != NULL ? key->id : effect->id);
 	for (int i = 0; i < PAGE_NACTS; i++)
-		if (suits((enum page_act)i, key, effect))
+		if (act_suits((enum page_act)i, key, effect))
 			page_html_act(&p->html, acts[i].name, acts[i].label);
 	page_html_acts_end(&p->html);
 }
@@ -179,7 +180,7 @@ page_act_box(struct page *p, enum page_act act)
 /* why: the answer that was given is none; text: that answer; NULL: the first
  * time. */
 static void
-ask(struct page *p, const struct page_target *t, const char *why,
+ask_for_answer(struct page *p, const struct page_target *t, const char *why,
     const char *text)
 {
 	const char *title = acts[t->act].title;
@@ -239,7 +240,7 @@ page_confirm(struct page *p)
 			    : "There is no such key."))
 		return;
 	if (target_suits(&t))
-		ask(p, &t, NULL, NULL);
+		ask_for_answer(p, &t, NULL, NULL);
 	else
 		refuse_state(p, &t);
 	target_free(&t);
@@ -288,9 +289,9 @@ unix_lines(struct buf *text)
 }
 
 /* Stores the response that the form has.  RC_INVALID: if it is none, the
- * operator was asked again.  *kept: retries get it. */
+ * operator was asked again.  *replayable: retries get it. */
 static enum rc
-completed(struct page *p, const struct page_target *t, bool *kept)
+act_complete(struct page *p, const struct page_target *t, bool *replayable)
 {
 	struct resolve_answer given = { .route =
 					    route_find(p->conf, t->key.path),
@@ -313,8 +314,8 @@ completed(struct page *p, const struct page_target *t, bool *kept)
 		    p->store, &resolve_acts[RESOLVE_RELEASE], &t->key, &given);
 	}
 	if (rc == RC_INVALID && given.why[0] != '\0')
-		ask(p, t, given.why, text.data);
-	*kept = given.kept;
+		ask_for_answer(p, t, given.why, text.data);
+	*replayable = given.replayable;
 	spool_free(given.text);
 	buf_free(&text);
 	return rc;
@@ -322,13 +323,13 @@ completed(struct page *p, const struct page_target *t, bool *kept)
 
 /* --- acts --------------------------------------------------------------- */
 
-/* *kept: retries get the response. */
+/* *replayable: retries get the response. */
 static enum rc
-act(struct page *p, const struct page_target *t, bool *kept)
+act_on_target(struct page *p, const struct page_target *t, bool *replayable)
 {
 	switch (t->act) {
 	case PAGE_COMPLETED:
-		return completed(p, t, kept);
+		return act_complete(p, t, replayable);
 	case PAGE_NOT_EXECUTED:
 		return resolve_key(
 		    p->store, &resolve_acts[RESOLVE_RELEASE], &t->key, NULL);
@@ -347,12 +348,12 @@ act(struct page *p, const struct page_target *t, bool *kept)
 }
 
 static void
-write_done(struct page *p, const struct page_target *t, bool kept)
+write_done(struct page *p, const struct page_target *t, bool replayable)
 {
 	page_begin(p, 200, "Done");
 	page_html_h1(&p->html, "Done");
 	page_html_done(&p->html,
-	    t->act == PAGE_COMPLETED && !kept
+	    t->act == PAGE_COMPLETED && !replayable
 		? "The key is completed, but your answer cannot be kept for "
 		  "replay: a retry is told response-not-kept."
 		: acts[t->act].done);
@@ -364,13 +365,13 @@ write_done(struct page *p, const struct page_target *t, bool kept)
 }
 
 static void
-perform(struct page *p, const struct page_target *t)
+act_perform(struct page *p, const struct page_target *t)
 {
-	bool kept = false;
-	enum rc rc = act(p, t, &kept);
+	bool replayable = false;
+	enum rc rc = act_on_target(p, t, &replayable);
 
 	if (rc == RC_OK)
-		write_done(p, t, kept);
+		write_done(p, t, replayable);
 	else if (rc == RC_LOST)
 		page_refuse(p, "It has changed meanwhile; nothing was done.");
 	else if (rc == RC_PENDING)
@@ -405,7 +406,7 @@ page_do(struct page *p)
 	if (rc != RC_OK)
 		return;
 	if (page_is_signed(p, &t.bound, token))
-		perform(p, &t);
+		act_perform(p, &t);
 	else {
 		page_refuse(p,
 		    "The form is not of a page that was shown to you within "

@@ -146,7 +146,7 @@ write_answer(
 	write_fields(html, head);
 	page_html_fact_number(html, "Bytes of the body", r->body_length);
 	page_html_facts_end(html);
-	if (!r->kept)
+	if (!r->replayable)
 		page_html_p(html,
 		    "The answer is not kept: a retry is told so, and does not "
 		    "run again.");

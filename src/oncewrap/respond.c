@@ -291,7 +291,7 @@ add_expires(struct store *store, struct response *response, int64_t expires_at)
  * the key is confirmed, so no earlier than now.
  */
 static int64_t
-expiry(struct store *store, const struct conf_route *rule,
+write_expiry(struct store *store, const struct conf_route *rule,
     const struct record *record)
 {
 	int64_t earliest = store_now(store) + rule->retention;
@@ -314,7 +314,7 @@ respond_mark_replay(struct store *store, const struct conf_route *rule,
 	if (response->as_given)
 		response_remove(
 		    response, (const char *const *)drop->item, drop->n);
-	add_expires(store, response, expiry(store, rule, record));
+	add_expires(store, response, write_expiry(store, rule, record));
 	(void)response_add(response, "Idempotent-Replayed", "true");
 }
 
@@ -322,7 +322,7 @@ respond_mark_replay(struct store *store, const struct conf_route *rule,
 
 /* Why the handler's response is missing; the numbers are for its authors. */
 static void
-describe(const struct attempt *at, char *out, size_t size)
+describe_end(const struct attempt *at, char *out, size_t size)
 {
 	const struct run_facts *run = &at->facts.run;
 	const char *why = at->outcome.why;
@@ -348,7 +348,7 @@ problem_of(struct attempt *at, struct answer *answer)
 	struct problem problem;
 	char detail[256];
 
-	describe(at, detail, sizeof(detail));
+	describe_end(at, detail, sizeof(detail));
 	memset(&problem, 0, sizeof(problem));
 	problem.code = at->outcome.problem;
 	problem.status = at->outcome.status;
@@ -361,7 +361,7 @@ problem_of(struct attempt *at, struct answer *answer)
 /* Reads the response that the handler stored itself, which is durable; false:
  * it cannot be read. */
 static bool
-fetch(struct attempt *at, struct answer *answer)
+fetch_body(struct attempt *at, struct answer *answer)
 {
 	const struct store_identity identity = { at->scope, at->rq->path,
 		at->key };
@@ -392,7 +392,7 @@ respond_attempt(struct attempt *at, struct answer *answer)
 		problem_of(at, answer);
 		return;
 	}
-	if (at->answered && !fetch(at, answer))
+	if (at->answered && !fetch_body(at, answer))
 		return;
 	if (at->answered)
 		respond_log(at->rq, "answered", answer->response.status);

@@ -49,7 +49,7 @@ struct order {
 /* --- in the loop ---------------------------------------------------------- */
 
 static void
-take(void *arg, struct exchange *x)
+serve_exchange(void *arg, struct exchange *x)
 {
 	struct serve *s = arg;
 
@@ -69,7 +69,7 @@ check_ended(void *arg)
 }
 
 static void
-told(void *arg, enum mux_event event)
+serve_event(void *arg, enum mux_event event)
 {
 	struct serve *s = arg;
 
@@ -271,7 +271,9 @@ serve_start(
     struct serve **out, struct conf *conf, int listener, struct store *store)
 {
 	struct serve *s = calloc(1, sizeof(*s));
-	struct mux_owner owner = { .take = take, .told = told, .arg = s };
+	struct mux_owner owner = {
+		.take = serve_exchange, .told = serve_event, .arg = s
+	};
 	enum rc rc;
 	int error;
 

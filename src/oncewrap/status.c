@@ -191,8 +191,8 @@ status_parse(
 }
 
 static void
-show(const struct store *store, const struct record *s, enum record_state state,
-    const char *resource, struct answer *answer)
+status_show(const struct store *store, const struct record *s,
+    enum record_state state, const char *resource, struct answer *answer)
 {
 	(void)response_add(&answer->response, "Cache-Control", "no-store");
 	add_retry_after(&answer->response, state);
@@ -227,8 +227,8 @@ show_answer(struct store *store, const struct conf *conf,
 }
 
 static enum rc
-get(struct store *store, const struct conf *conf, const struct request *rq,
-    struct answer *answer)
+status_get(struct store *store, const struct conf *conf,
+    const struct request *rq, struct answer *answer)
 {
 	const char *below = rq->path + strlen(conf->status_path);
 	char resource[RECORD_RESOURCE_LEN + 1];
@@ -245,7 +245,7 @@ get(struct store *store, const struct conf *conf, const struct request *rq,
 	if (rc == RC_OK && !result)
 		/* The key counts as a marker, even before a pass has made it
 		 * one. */
-		show(store, &s,
+		status_show(store, &s,
 		    decision == DECIDE_GONE ? RECORD_EXPIRED : s.state,
 		    resource, answer);
 	else if (rc == RC_OK && decision == DECIDE_REPLAY)
@@ -275,7 +275,7 @@ status_handle(struct store *store, const struct conf *conf,
 		(void)response_add(&answer->response, "Allow", "GET, HEAD");
 		return;
 	}
-	rc = get(store, conf, rq, answer);
+	rc = status_get(store, conf, rq, answer);
 	if (rc == RC_OK)
 		return;
 	if (rc == RC_NOTFOUND) {

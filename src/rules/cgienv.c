@@ -81,7 +81,7 @@ without_proxy(const char *filename)
 
 /* Returns a parameter that exists and is not empty, or NULL. */
 static const char *
-param(const struct request *rq, const char *name)
+env_param(const struct request *rq, const char *name)
 {
 	const char *value = request_param(rq, name);
 
@@ -91,10 +91,10 @@ param(const struct request *rq, const char *name)
 enum rc
 cgienv_script_name(const struct request *rq, struct cgienv_script *s)
 {
-	const char *filename = param(rq, "SCRIPT_FILENAME");
-	const char *root = param(rq, "DOCUMENT_ROOT");
-	const char *name = param(rq, "SCRIPT_NAME");
-	const char *info = param(rq, "PATH_INFO");
+	const char *filename = env_param(rq, "SCRIPT_FILENAME");
+	const char *root = env_param(rq, "DOCUMENT_ROOT");
+	const char *name = env_param(rq, "SCRIPT_NAME");
+	const char *info = env_param(rq, "PATH_INFO");
 	enum rc rc;
 
 	if (filename != NULL) {
@@ -118,7 +118,7 @@ ends_with(const struct buf *b, const char *tail, size_t n)
 }
 
 static enum rc
-prepend(struct buf *b, const char *bytes, size_t n)
+prepend_bytes(struct buf *b, const char *bytes, size_t n)
 {
 	enum rc rc = buf_reserve(b, n);
 
@@ -133,7 +133,7 @@ prepend(struct buf *b, const char *bytes, size_t n)
 /* A web server may split PATH_INFO off the URL and leave it in the file name,
  * where it would count twice.  It is put back first. */
 static enum rc
-unsplit(struct cgienv_script *s)
+script_unsplit(struct cgienv_script *s)
 {
 	struct buf *info = &s->path_info;
 	enum rc rc;
@@ -158,11 +158,11 @@ cgienv_script_shorten(struct cgienv_script *s)
 
 	if (segment == NULL || segment == s->filename.data)
 		return false;
-	if (!s->is_shortened && unsplit(s) != RC_OK)
+	if (!s->is_shortened && script_unsplit(s) != RC_OK)
 		return false;
 	s->is_shortened = true;
 	n = s->filename.len - (size_t)(segment - s->filename.data);
-	if (prepend(&s->path_info, segment, n) != RC_OK)
+	if (prepend_bytes(&s->path_info, segment, n) != RC_OK)
 		return false;
 	if (ends_with(&s->script_name, segment, n))
 		buf_truncate(&s->script_name, s->script_name.len - n);
@@ -192,7 +192,7 @@ struct numbers {
 /* Adds a variable, in place of the one of that name if there is one.  A name
  * ends at its NUL, or before "=". */
 static void
-add(struct vars *vs, const char *name, const char *value)
+vars_add(struct vars *vs, const char *name, const char *value)
 {
 	const size_t len = strcspn(name, "=");
 
@@ -230,13 +230,13 @@ add_request(struct vars *vs, const struct request *rq, struct numbers *numbers)
 {
 	for (size_t i = 0; i < rq->nparams; i++)
 		if (is_passed_on(rq->params[i].name))
-			add(vs, rq->params[i].name, rq->params[i].value);
+			vars_add(vs, rq->params[i].name, rq->params[i].value);
 	/* RFC 3875, section 4.1.2; some servers leave it out or send it
 	 * empty. */
 	if (rq->body_len > 0 || request_param(rq, "CONTENT_LENGTH") != NULL) {
 		snprintf(numbers->length, sizeof(numbers->length), "%zu",
 		    rq->body_len);
-		add(vs, "CONTENT_LENGTH", numbers->length);
+		vars_add(vs, "CONTENT_LENGTH", numbers->length);
 	}
 }
 
@@ -247,21 +247,21 @@ add_replaced(struct vars *vs, const struct request *rq, const char *name,
     const char *value)
 {
 	if (value[0] != '\0' || request_param(rq, name) != NULL)
-		add(vs, name, value);
+		vars_add(vs, name, value);
 }
 
 static void
 add_program(struct vars *vs, const struct request *rq,
     const struct cgienv_script *script)
 {
-	const char *filename = param(rq, "SCRIPT_FILENAME");
+	const char *filename = env_param(rq, "SCRIPT_FILENAME");
 
 	if (script != NULL) {
-		add(vs, "SCRIPT_FILENAME", script->filename.data);
+		vars_add(vs, "SCRIPT_FILENAME", script->filename.data);
 		add_replaced(vs, rq, "SCRIPT_NAME", script->script_name.data);
 		add_replaced(vs, rq, "PATH_INFO", script->path_info.data);
 	} else if (filename != NULL) {
-		add(vs, "SCRIPT_FILENAME", without_proxy(filename));
+		vars_add(vs, "SCRIPT_FILENAME", without_proxy(filename));
 	}
 }
 
@@ -282,13 +282,13 @@ add_daemon(struct vars *vs, char *const *env, const struct conf_list *given)
 {
 	const char *value = daemon_value(env, "PATH"), *equals;
 
-	add(vs, "PATH", value != NULL ? value : DEFAULT_PATH);
+	vars_add(vs, "PATH", value != NULL ? value : DEFAULT_PATH);
 	for (size_t i = 0; i < given->n; i++) {
 		equals = strchr(given->item[i], '=');
 		value = equals != NULL ? equals + 1
 				       : daemon_value(env, given->item[i]);
 		if (value != NULL)
-			add(vs, given->item[i], value);
+			vars_add(vs, given->item[i], value);
 	}
 }
 
@@ -298,19 +298,19 @@ add_once(struct vars *vs, const struct cgienv_once *o, struct numbers *numbers)
 	if (o == NULL)
 		return;
 	snprintf(numbers->attempt, sizeof(numbers->attempt), "%d", o->attempt);
-	add(vs, "ONCE_KEY", o->key);
-	add(vs, "ONCE_SCOPE", o->scope);
-	add(vs, "ONCE_PATH", o->path);
-	add(vs, "ONCE_ATTEMPT", numbers->attempt);
-	add(vs, "ONCE_RECOVERY_POINT", o->recovery_point);
-	add(vs, "ONCE_DOWNSTREAM_KEY", o->downstream_key);
+	vars_add(vs, "ONCE_KEY", o->key);
+	vars_add(vs, "ONCE_SCOPE", o->scope);
+	vars_add(vs, "ONCE_PATH", o->path);
+	vars_add(vs, "ONCE_ATTEMPT", numbers->attempt);
+	vars_add(vs, "ONCE_RECOVERY_POINT", o->recovery_point);
+	vars_add(vs, "ONCE_DOWNSTREAM_KEY", o->downstream_key);
 	if (o->token[0] != '\0') {
 		snprintf(numbers->token, sizeof(numbers->token), "%s-%" PRId64,
 		    o->token, o->id);
-		add(vs, "ONCE_TOKEN", numbers->token);
+		vars_add(vs, "ONCE_TOKEN", numbers->token);
 	}
 	if (o->database != NULL)
-		add(vs, "ONCE_DATABASE", o->database);
+		vars_add(vs, "ONCE_DATABASE", o->database);
 }
 
 static enum rc
@@ -348,7 +348,7 @@ write_out(const struct vars *vs, struct cgienv *out)
 }
 
 static enum rc
-begin(struct vars *vs, size_t cap, struct cgienv *out)
+vars_begin(struct vars *vs, size_t cap, struct cgienv *out)
 {
 	out->envp = NULL;
 	buf_init(&out->text, LIMIT_ENV);
@@ -359,7 +359,7 @@ begin(struct vars *vs, size_t cap, struct cgienv *out)
 }
 
 static enum rc
-end(struct vars *vs, struct cgienv *out)
+vars_end(struct vars *vs, struct cgienv *out)
 {
 	enum rc rc = write_out(vs, out);
 
@@ -380,20 +380,20 @@ cgienv_make(const struct request *rq, const struct conf_program *program,
 
 	/* CONTENT_LENGTH, PHP_VALUE, REDIRECT_STATUS, the program's three,
 	 * PATH, nine ONCE_* */
-	rc = begin(&vs, rq->nparams + program->environment.n + 16, out);
+	rc = vars_begin(&vs, rq->nparams + program->environment.n + 16, out);
 	if (rc != RC_OK)
 		return rc;
 	add_request(&vs, rq, &numbers);
 	add_program(&vs, rq, script);
 	if (program->php_cgi) /* without it php-cgi serves nothing */
-		add(&vs, "REDIRECT_STATUS", "200");
+		vars_add(&vs, "REDIRECT_STATUS", "200");
 	if (daemon->php_value != NULL)
-		add(&vs, "PHP_VALUE", daemon->php_value);
+		vars_add(&vs, "PHP_VALUE", daemon->php_value);
 	add_daemon(&vs, daemon->env, &program->environment);
 	if (daemon->form_key != NULL)
-		add(&vs, "ONCE_FORM_KEY", daemon->form_key);
+		vars_add(&vs, "ONCE_FORM_KEY", daemon->form_key);
 	add_once(&vs, once, &numbers);
-	return end(&vs, out);
+	return vars_end(&vs, out);
 }
 
 enum rc
@@ -405,15 +405,15 @@ cgienv_make_effect(const struct conf_program *program,
 	enum rc rc;
 
 	/* PATH, four ONCE_*. */
-	rc = begin(&vs, program->environment.n + 5, out);
+	rc = vars_begin(&vs, program->environment.n + 5, out);
 	if (rc != RC_OK)
 		return rc;
 	add_daemon(&vs, daemon_env, &program->environment);
-	add(&vs, "ONCE_EFFECT_KEY", effect->effect_key);
-	add(&vs, "ONCE_TOPIC", effect->topic);
-	add(&vs, "ONCE_KEY", effect->key);
-	add(&vs, "ONCE_SCOPE", effect->scope);
-	return end(&vs, out);
+	vars_add(&vs, "ONCE_EFFECT_KEY", effect->effect_key);
+	vars_add(&vs, "ONCE_TOPIC", effect->topic);
+	vars_add(&vs, "ONCE_KEY", effect->key);
+	vars_add(&vs, "ONCE_SCOPE", effect->scope);
+	return vars_end(&vs, out);
 }
 
 enum rc
@@ -423,12 +423,12 @@ cgienv_make_worker(const struct conf_program *program, const char *token,
 	struct vars vs;
 	enum rc rc;
 
-	if ((rc = begin(&vs, program->environment.n + 2, out)) != RC_OK)
+	if ((rc = vars_begin(&vs, program->environment.n + 2, out)) != RC_OK)
 		return rc;
 	add_daemon(&vs, daemon_env, &program->environment);
 	if (token[0] != '\0')
-		add(&vs, "ONCE_TOKEN", token);
-	return end(&vs, out);
+		vars_add(&vs, "ONCE_TOKEN", token);
+	return vars_end(&vs, out);
 }
 
 void

@@ -50,7 +50,7 @@ struct parse {
 typedef enum cgihead_verdict field_fn(struct parse *, struct response_text);
 
 static void
-mended(struct parse *ps, enum cgihead_mending what)
+note_mended(struct parse *ps, enum cgihead_mending what)
 {
 	ps->out->mended |= 1U << what;
 }
@@ -86,7 +86,7 @@ cgihead_read_status(
 	if (reason->n > 0 && ascii_is_digit(reason->p[0]))
 		return 0;
 	if (reason->n > 0 && reason->p[0] != ' ')
-		mended(ps, CGIHEAD_MENDED_STATUS);
+		note_mended(ps, CGIHEAD_MENDED_STATUS);
 	*reason = response_text_trim(*reason);
 	return status;
 }
@@ -138,7 +138,7 @@ take_status_line(struct parse *ps, struct response_text line)
 	status = cgihead_read_status(ps, response_text_trim(line), &reason);
 	if (status == 0)
 		return CGIHEAD_STATUS;
-	mended(ps, CGIHEAD_MENDED_STATUS_LINE);
+	note_mended(ps, CGIHEAD_MENDED_STATUS_LINE);
 	keep_status(ps->response, status, reason);
 	ps->status_line = true;
 	return CGIHEAD_OK;
@@ -146,7 +146,7 @@ take_status_line(struct parse *ps, struct response_text line)
 
 /* Compares a field that may be there once with the one before it. */
 static enum cgihead_verdict
-compare(struct parse *ps, const char *name, struct response_text v)
+compare_once(struct parse *ps, const char *name, struct response_text v)
 {
 	struct field first;
 
@@ -161,7 +161,7 @@ static enum cgihead_verdict
 take_content_type(struct parse *ps, struct response_text v)
 {
 	if (ps->content_type)
-		return compare(ps, "Content-Type", v);
+		return compare_once(ps, "Content-Type", v);
 	ps->content_type = true;
 	return CGIHEAD_OK;
 }
@@ -170,7 +170,7 @@ static enum cgihead_verdict
 take_location(struct parse *ps, struct response_text v)
 {
 	if (ps->location)
-		return compare(ps, "Location", v);
+		return compare_once(ps, "Location", v);
 	ps->location = true;
 	ps->is_local = v.n > 0 && v.p[0] == '/';
 	return CGIHEAD_OK;
@@ -270,7 +270,7 @@ take_field(struct parse *ps, struct response_text line)
 		return CGIHEAD_MALFORMED;
 	name = response_text_trim_end(before);
 	if (name.n < before.n)
-		mended(ps, CGIHEAD_MENDED_BLANK);
+		note_mended(ps, CGIHEAD_MENDED_BLANK);
 	if (!response_text_is_token(name) || !response_text_is_value(value))
 		return CGIHEAD_MALFORMED;
 	if (++ps->nfields > LIMIT_FIELDS)
@@ -287,7 +287,7 @@ take_field(struct parse *ps, struct response_text line)
 		keep = meanings[i].keep;
 	}
 	if (ps->again)
-		mended(ps, CGIHEAD_MENDED_TWICE);
+		note_mended(ps, CGIHEAD_MENDED_TWICE);
 	if (name.n >= sizeof(extension) - 1 &&
 	    strncasecmp(name.p, extension, sizeof(extension) - 1) == 0)
 		keep = false;
@@ -295,7 +295,7 @@ take_field(struct parse *ps, struct response_text line)
 }
 
 static void
-join(struct buf *joined, struct response_text more)
+join_lines(struct buf *joined, struct response_text more)
 {
 	if (more.n > 0 && joined->len > 0)
 		buf_addc(joined, ' ');
@@ -316,10 +316,10 @@ unfold_lines(
 	if (rest->n == 0 || !ascii_is_blank(rest->p[0]))
 		return RC_OK;
 	buf_clear(joined);
-	join(joined, response_text_trim_end(*line));
+	join_lines(joined, response_text_trim_end(*line));
 	while (rest->n > 0 && ascii_is_blank(rest->p[0]) &&
 	    response_text_line(rest, &more))
-		join(joined, response_text_trim(more));
+		join_lines(joined, response_text_trim(more));
 	line->p = joined->data;
 	line->n = joined->len;
 	return joined->rc;
@@ -336,7 +336,7 @@ take_lines(
 	if (rc != RC_OK)
 		return rc == RC_LIMIT ? CGIHEAD_TOO_LONG : CGIHEAD_NO_MEMORY;
 	if (line.p != first)
-		mended(ps, CGIHEAD_MENDED_FOLDED);
+		note_mended(ps, CGIHEAD_MENDED_FOLDED);
 	return take_field(ps, line);
 }
 
@@ -425,7 +425,7 @@ cgihead_parse(const char *output, size_t len, bool eof,
 
 	buf_init(&ps.joined, LIMIT_HEAD);
 	if (start > 0)
-		mended(&ps, CGIHEAD_MENDED_EMPTY_LINE);
+		note_mended(&ps, CGIHEAD_MENDED_EMPTY_LINE);
 	verdict = cgihead_take_head(
 	    &ps, (struct response_text){ output + start, end - start });
 	buf_free(&ps.joined);

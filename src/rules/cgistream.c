@@ -17,7 +17,7 @@
 
 /* Passes on one character of the head; returns the end of what is put out. */
 static char *
-pass(struct cgistream *c, char in, char *out)
+pass_character(struct cgistream *c, char in, char *out)
 {
 	switch (c->state) {
 	case CGISTREAM_START:
@@ -70,7 +70,7 @@ cgistream_pass(struct cgistream *c, const char *in, size_t len, char *out)
 	size_t i;
 
 	for (i = 0; i < len && c->state != CGISTREAM_BODY; i++)
-		end = pass(c, in[i], end);
+		end = pass_character(c, in[i], end);
 	memcpy(end, in + i, len - i);
 	return (size_t)(end - out) + len - i;
 }

@@ -103,7 +103,7 @@ decide(const struct record *r, bool mine, bool same, int64_t now)
 	case RECORD_IN_PROGRESS:
 		return DECIDE_BUSY;
 	case RECORD_COMPLETED:
-		return r->kept ? DECIDE_REPLAY : DECIDE_NOT_KEPT;
+		return r->replayable ? DECIDE_REPLAY : DECIDE_NOT_KEPT;
 	case RECORD_FAILED_RETRYABLE:
 		return DECIDE_RUN;
 	case RECORD_UNKNOWN:

@@ -2,10 +2,9 @@
  * The FastCGI record layer: bytes in, events out.
  *
  * A record passes through four steps, and the end of the input may interrupt
- * each of them: its header is gathered, begin_record() checks it, content()
- * takes its content, its padding is skipped, and end_record() handles the whole
- * record.  An event about a whole record comes
- * only after its padding, so that no byte of it is left unread on the socket.
+ * each of them: its header is gathered, begin_record() checks it,
+ * take_content() takes its content, its padding is skipped, and end_record()
+ * handles the whole record.  An event about a whole record comes only after its padding, so that no byte of it is left unread on the socket.
  *
  *  1. state is IDLE exactly while id is 0.
  *  2. text holds raw name-value pairs in state PARAMS.  From FCGI_EV_HEAD on
@@ -101,7 +100,7 @@ fcgi_record_next(struct fcgi_record *r, const unsigned char **p,
 }
 
 static enum fcgi_event
-broken(struct fcgi *f, const char *why)
+broken_input(struct fcgi *f, const char *why)
 {
 	f->state = STATE_BROKEN;
 	f->why = why;
@@ -136,10 +135,10 @@ put_end_request(unsigned char *out, uint16_t id, uint32_t app_status,
 }
 
 static enum fcgi_event
-reply(struct fcgi *f, const unsigned char *record, size_t len)
+reply_with(struct fcgi *f, const unsigned char *record, size_t len)
 {
 	if (buf_add(&f->reply, record, len) != RC_OK)
-		return broken(f, "replies are not taken");
+		return broken_input(f, "replies are not taken");
 	return FCGI_EV_REPLY;
 }
 
@@ -197,12 +196,13 @@ decode_params(struct fcgi *f)
 	assert(f->params == NULL);
 	f->params = malloc((room + 1) * sizeof(*f->params));
 	if (f->params == NULL)
-		return broken(f, "no memory");
+		return broken_input(f, "no memory");
 	while (left > 0) {
 		if (!take_pair(&p, &left, &name, &name_len, &value_len))
-			return broken(f, "a parameter is longer than its data");
+			return broken_input(
+			    f, "a parameter is longer than its data");
 		if (f->nparams == room)
-			return broken(f, "too many parameters");
+			return broken_input(f, "too many parameters");
 		if (memchr(name, '\0', name_len + value_len) != NULL)
 			f->has_nul = true;
 		param = &f->params[f->nparams++];
@@ -230,7 +230,7 @@ answer_values(struct fcgi *f)
 	unsigned char out[8];
 
 	fcgi_put_header(out, FCGI_GET_VALUES_RESULT, 0, 0, 0);
-	return reply(f, out, sizeof(out));
+	return reply_with(f, out, sizeof(out));
 }
 
 /* FCGI_UNKNOWN_TYPE (section 4.2). */
@@ -241,7 +241,7 @@ answer_unknown_type(struct fcgi *f)
 
 	fcgi_put_header(out, FCGI_UNKNOWN_TYPE, 0, 8, 0);
 	out[8] = (unsigned char)fcgi_record_type(&f->in);
-	return reply(f, out, sizeof(out));
+	return reply_with(f, out, sizeof(out));
 }
 
 /* FCGI_BEGIN_REQUEST (section 5.1). */
@@ -260,7 +260,7 @@ begin_request(struct fcgi *f)
 		if (f->id == 0 && (body[2] & FCGI_KEEP_CONN) == 0)
 			f->closing = true;
 		put_end_request(out, fcgi_record_id(&f->in), 0, refused);
-		return reply(f, out, sizeof(out));
+		return reply_with(f, out, sizeof(out));
 	}
 	f->id = fcgi_record_id(&f->in);
 	f->keep_conn = (body[2] & FCGI_KEEP_CONN) != 0;
@@ -276,14 +276,15 @@ begin_record(struct fcgi *f)
 	uint16_t id = fcgi_record_id(&f->in);
 
 	if (f->in.header[0] != FCGI_VERSION_1)
-		return broken(f, "not FastCGI 1");
+		return broken_input(f, "not FastCGI 1");
 	if (id == FCGI_NULL_REQUEST_ID)
 		return FCGI_EV_MORE;
 	if (type == FCGI_BEGIN_REQUEST) {
 		if (f->in.content_left != sizeof(FCGI_BeginRequestBody))
-			return broken(f, "FCGI_BEGIN_REQUEST of a wrong size");
+			return broken_input(
+			    f, "FCGI_BEGIN_REQUEST of a wrong size");
 		if (id == f->id)
-			return broken(f, "a request begins twice");
+			return broken_input(f, "a request begins twice");
 		return FCGI_EV_MORE;
 	}
 	if (id != f->id) /* refused, aborted or never begun */
@@ -291,22 +292,23 @@ begin_record(struct fcgi *f)
 	switch (type) {
 	case FCGI_PARAMS:
 		if (f->state != STATE_PARAMS)
-			return broken(f, "FCGI_PARAMS after their end");
+			return broken_input(f, "FCGI_PARAMS after their end");
 		return FCGI_EV_MORE;
 	case FCGI_STDIN:
 		if (f->state != STATE_STDIN)
-			return broken(f, "FCGI_STDIN before the parameters");
+			return broken_input(
+			    f, "FCGI_STDIN before the parameters");
 		return FCGI_EV_MORE;
 	case FCGI_ABORT_REQUEST:
 	case FCGI_DATA:
 		return FCGI_EV_MORE;
 	default:
-		return broken(f, "a record that no web server sends");
+		return broken_input(f, "a record that no web server sends");
 	}
 }
 
 static enum fcgi_event
-content(struct fcgi *f, const unsigned char *p, size_t n)
+take_content(struct fcgi *f, const unsigned char *p, size_t n)
 {
 	enum rc rc;
 
@@ -320,7 +322,7 @@ content(struct fcgi *f, const unsigned char *p, size_t n)
 	if (fcgi_record_type(&f->in) != FCGI_PARAMS)
 		return FCGI_EV_MORE;
 	if ((rc = buf_add(&f->text, p, n)) != RC_OK)
-		return broken(f,
+		return broken_input(f,
 		    rc == RC_LIMIT ? "the parameters are too long"
 				   : "no memory");
 	return FCGI_EV_MORE;
@@ -370,7 +372,7 @@ fcgi_feed(struct fcgi *f, const void *data, size_t len, size_t *used)
 		if (part == FCGI_PART_HEADER)
 			event = begin_record(f);
 		else if (part == FCGI_PART_CONTENT)
-			event = content(f, bytes, n);
+			event = take_content(f, bytes, n);
 		else if (part == FCGI_PART_END)
 			event = end_record(f);
 	} while (event == FCGI_EV_MORE && part != FCGI_PART_NONE);

@@ -182,7 +182,7 @@ multipart_take_head(struct form *f)
  * the delimiter is complete.  FORM_NEED: there are no more bytes.
  */
 static enum form_event
-scan(struct form *f)
+scan_part(struct form *f)
 {
 	const char *s;
 
@@ -265,7 +265,7 @@ form_multipart_next(struct form *f)
 	while (event == FORM_NEED && f->p < f->end) {
 		switch (f->state) {
 		case STATE_PREAMBLE:
-			event = scan(f);
+			event = scan_part(f);
 			if (event == FORM_FIELD_END)
 				f->state = STATE_DELIMITED;
 			if (event != FORM_NEED)
@@ -275,7 +275,7 @@ form_multipart_next(struct form *f)
 			event = multipart_take_head(f);
 			break;
 		case STATE_DATA:
-			event = scan(f);
+			event = scan_part(f);
 			if (event == FORM_FIELD_END)
 				f->state = STATE_DELIMITED;
 			break;

@@ -111,7 +111,7 @@ add_value(struct buf *out, enum html_kind kind, const union html_value *v)
 }
 
 void
-html_render(struct html *html, const struct html_piece *p,
+html_render(struct html *html, const struct html_part *p,
     const union html_value *values)
 {
 	if (html->rc != RC_OK)

@@ -48,7 +48,7 @@ enum html_kind {
 	HTML_NUMBER
 };
 
-struct html_piece {
+struct html_part {
 	const char *markup; /* before the value */
 	enum html_kind kind;
 	unsigned value; /* its number */
@@ -64,11 +64,11 @@ union html_value {
 
 struct html_template {
 	const char *name;
-	const struct html_piece *pieces;
+	const struct html_part *parts;
 	unsigned nvalues;
 };
 
-void html_render(struct html *html, const struct html_piece *pieces,
+void html_render(struct html *html, const struct html_part *parts,
     const union html_value *values);
 
 #endif

@@ -51,7 +51,7 @@ struct parser {
 /* Merges two sorted lists.  Two members of one name are compared in one of the
  * merges, because both are in order. */
 static uint32_t
-merge(struct parser *ps, uint32_t a, uint32_t b)
+merge_members(struct parser *ps, uint32_t a, uint32_t b)
 {
 	uint32_t head, *tail = &head, *from;
 	int order;
@@ -72,7 +72,7 @@ merge(struct parser *ps, uint32_t a, uint32_t b)
 
 /* Takes n members off the list, and returns them as a sorted list. */
 static uint32_t
-sort(struct parser *ps, uint32_t *list, uint32_t n)
+sort_members(struct parser *ps, uint32_t *list, uint32_t n)
 {
 	uint32_t a, b;
 
@@ -82,9 +82,9 @@ sort(struct parser *ps, uint32_t *list, uint32_t n)
 		ps->member[a].next = NONE;
 		return a;
 	}
-	a = sort(ps, list, n / 2);
-	b = sort(ps, list, n - n / 2);
-	return merge(ps, a, b);
+	a = sort_members(ps, list, n / 2);
+	b = sort_members(ps, list, n - n / 2);
+	return merge_members(ps, a, b);
 }
 
 /* Makes a ring of a list of n members, in the order of their names.  False: two
@@ -94,7 +94,7 @@ finish_members(struct parser *ps, uint32_t first, uint32_t n)
 {
 	uint32_t last;
 
-	first = sort(ps, &first, n);
+	first = sort_members(ps, &first, n);
 	for (last = first; ps->member[last].next != NONE;)
 		last = ps->member[last].next;
 	ps->member[last].next = first | JSON_LAST;

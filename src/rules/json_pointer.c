@@ -44,7 +44,7 @@ struct writer {
 /* --- pointers ------------------------------------------------------------- */
 
 static int
-order(const void *a, const void *b)
+order_pointers(const void *a, const void *b)
 {
 	const struct pointer *x = a, *y = b;
 	int c = memcmp(x->tokens, y->tokens, x->len < y->len ? x->len : y->len);
@@ -85,7 +85,7 @@ read_pointers(struct writer *w, const struct conf_list *list)
 		to = unescape(list->item[i], to);
 		w->ignore[i].len = (size_t)(to - w->ignore[i].tokens);
 	}
-	qsort(w->ignore, list->n, sizeof(*w->ignore), order);
+	qsort(w->ignore, list->n, sizeof(*w->ignore), order_pointers);
 	return RC_OK;
 }
 
@@ -106,7 +106,7 @@ compare_text(const char *a, const char *text)
 /* The pointers of the span with name, a canonical string, as the next token.
  * No pointer of the span may end at the current value. */
 static struct span
-descend(const struct writer *w, struct span s, const char *name)
+descend_pointers(const struct writer *w, struct span s, const char *name)
 {
 	const struct pointer *p = w->ignore;
 	size_t mid, hi = s.hi;
@@ -167,7 +167,7 @@ write_member(struct writer *w, struct span span, bool first)
 	char *const before = w->out;
 
 	write_bytes(w, ",", !first);
-	span = descend(w, span, w->p);
+	span = descend_pointers(w, span, w->p);
 	write_until(w, json_text_end(w->p) + 1); /* the colon */
 	write_unless_ignored(w, span, before);
 }
@@ -216,7 +216,7 @@ write_array(struct writer *w, struct span span)
 		write_bytes(w, ",", before != start);
 		if (span.lo < span.hi) {
 			snprintf(index, sizeof(index), "\"%zu\"", i);
-			element = descend(w, span, index);
+			element = descend_pointers(w, span, index);
 		}
 		write_unless_ignored(w, element, before);
 	}

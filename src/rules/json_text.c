@@ -176,7 +176,7 @@ json_text_byte(const char **p)
 /* The rank of the next byte in the order of UTF-16 code units; 0: the string
  * ends there. */
 static int
-rank(const char **p)
+utf16_rank(const char **p)
 {
 	const int c = json_text_byte(p);
 
@@ -201,8 +201,8 @@ json_text_order(const char *a, const char *b)
 		b++;
 	}
 	do {
-		x = rank(&a);
-		y = rank(&b);
+		x = utf16_rank(&a);
+		y = utf16_rank(&b);
 	} while (x == y && x != 0);
 	return x - y;
 }

@@ -48,7 +48,7 @@ key_is_one_of(int c, const char *set)
 
 /* Takes the characters of set that come next; returns their number. */
 static size_t
-take_all(struct input *in, const char *set)
+key_bytes(struct input *in, const char *set)
 {
 	const char *start = in->p;
 
@@ -104,7 +104,7 @@ skip_item(struct input *in)
 	if (key_peek(in) == '"')
 		return parse_string(in, NULL);
 	if (!key_take(in, '%'))
-		return take_all(in, CONF_TOKEN ":/?@=") > 0;
+		return key_bytes(in, CONF_TOKEN ":/?@=") > 0;
 	if (!key_take(in, '"'))
 		return false;
 	while ((c = key_peek(in)) >= 0x20 && c < 0x7f && c != '"')
@@ -117,10 +117,10 @@ static bool
 parse_parameters(struct input *in)
 {
 	while (key_take(in, ';')) {
-		take_all(in, " ");
-		if (take_all(in, LCALPHA "*") == 0)
+		key_bytes(in, " ");
+		if (key_bytes(in, LCALPHA "*") == 0)
 			return false;
-		take_all(in, LCALPHA DIGIT "_-.*");
+		key_bytes(in, LCALPHA DIGIT "_-.*");
 		if (key_take(in, '=') && !skip_item(in))
 			return false;
 	}

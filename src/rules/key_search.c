@@ -279,7 +279,7 @@ refuse_all(
 }
 
 static enum rc
-take_body(void *arg, const void *bytes, size_t n)
+search_body(void *arg, const void *bytes, size_t n)
 {
 	struct key_search *s = arg;
 	enum form_event event;
@@ -293,7 +293,7 @@ key_search_form(
     struct key_search *s, const struct request *rq, request_read_fn *read)
 {
 	enum form_event event = FORM_NEED;
-	enum rc rc = read(rq, take_body, s);
+	enum rc rc = read(rq, search_body, s);
 
 	if (rc == RC_OK) {
 		form_finish(&s->form);

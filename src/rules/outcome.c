@@ -23,14 +23,15 @@
 #include "outcome.h"
 
 static struct outcome
-problem(enum record_state state, enum problem_code code, const char *why)
+outcome_problem(
+    enum record_state state, enum problem_code code, const char *why)
 {
 	return (struct outcome){ .state = state, .problem = code, .why = why };
 }
 
 /* The handler's own response is sent. */
 static struct outcome
-response(enum record_state state, const char *why)
+outcome_response(enum record_state state, const char *why)
 {
 	return (struct outcome){ .state = state, .why = why };
 }
@@ -38,7 +39,7 @@ response(enum record_state state, const char *why)
 /* The key is released because the run did nothing; that says nothing of the
  * attempts before it. */
 static struct outcome
-nothing(const struct outcome_facts *f, struct outcome outcome)
+outcome_nothing(const struct outcome_facts *f, struct outcome outcome)
 {
 	outcome.state = RECORD_FAILED_RETRYABLE;
 	outcome.nothing_happened = !f->acted_before;
@@ -48,13 +49,13 @@ nothing(const struct outcome_facts *f, struct outcome outcome)
 /* A lost handler may have acted or not.  It may go on from its last recovery
  * point once every process that it started has ended. */
 static struct outcome
-lost(const struct outcome_facts *f, const struct conf_route *rt,
+outcome_lost(const struct outcome_facts *f, const struct conf_route *rt,
     enum problem_code code, const char *why)
 {
 	const bool resume =
 	    rt->on_crash == CONF_CRASH_RESUME && f->attempt_lock_gone;
 
-	return problem(
+	return outcome_problem(
 	    resume ? RECORD_FAILED_RETRYABLE : RECORD_UNKNOWN, code, why);
 }
 
@@ -62,18 +63,18 @@ lost(const struct outcome_facts *f, const struct conf_route *rt,
  * counts for every setting of exit_status, because no program exits so by
  * chance. */
 static struct outcome
-tempfail(const struct outcome_facts *f, bool has_response)
+outcome_tempfail(const struct outcome_facts *f, bool has_response)
 {
 	struct outcome outcome =
-	    response(RECORD_FAILED_RETRYABLE, "handler exited with 75");
+	    outcome_response(RECORD_FAILED_RETRYABLE, "handler exited with 75");
 
 	if (!has_response) {
-		outcome =
-		    problem(RECORD_FAILED_RETRYABLE, PROBLEM_HANDLER_FAILED,
-			"handler exited with 75 and no whole response");
+		outcome = outcome_problem(RECORD_FAILED_RETRYABLE,
+		    PROBLEM_HANDLER_FAILED,
+		    "handler exited with 75 and no whole response");
 		outcome.status = 503;
 	}
-	return nothing(f, outcome);
+	return outcome_nothing(f, outcome);
 }
 
 /* The program's output is no response, or it exited with a status other than
@@ -83,13 +84,13 @@ judge_failed(
     const struct outcome_facts *f, const struct conf_route *rt, const char *why)
 {
 	const struct outcome failed =
-	    problem(RECORD_UNKNOWN, PROBLEM_HANDLER_FAILED, why);
+	    outcome_problem(RECORD_UNKNOWN, PROBLEM_HANDLER_FAILED, why);
 
 	if (rt->exit_status != CONF_EXIT_RELEASE ||
 	    f->says == CGIHEAD_SAYS_COMPLETED ||
 	    f->says == CGIHEAD_SAYS_UNKNOWN)
 		return failed;
-	return nothing(f, failed);
+	return outcome_nothing(f, failed);
 }
 
 static const char *
@@ -107,7 +108,7 @@ judge_exit(const struct outcome_facts *f, const struct conf_route *rt)
 	struct outcome released;
 
 	if (status == EX_TEMPFAIL)
-		return tempfail(f, has_response);
+		return outcome_tempfail(f, has_response);
 	if (f->head != CGIHEAD_OK)
 		return judge_failed(f, rt, cgihead_verdict_text(f->head));
 	if (f->body_broken)
@@ -117,25 +118,27 @@ judge_exit(const struct outcome_facts *f, const struct conf_route *rt)
 		return judge_failed(
 		    f, rt, "handler exited with a status other than 0");
 	if (f->says == CGIHEAD_SAYS_NOT_EXECUTED)
-		return nothing(
-		    f, response(RECORD_UNKNOWN, "handler says not-executed"));
+		return outcome_nothing(f,
+		    outcome_response(
+			RECORD_UNKNOWN, "handler says not-executed"));
 	if (f->says == CGIHEAD_SAYS_UNKNOWN)
-		return response(
+		return outcome_response(
 		    RECORD_UNKNOWN, says_unknown(f, "handler says unknown"));
 	if (f->says == CGIHEAD_SAYS_COMPLETED)
-		return response(RECORD_COMPLETED, "");
+		return outcome_response(RECORD_COMPLETED, "");
 	if (rt->outcome == CONF_OUTCOME_EXPLICIT &&
 	    f->says != CGIHEAD_SAYS_STATUS)
-		return response(
+		return outcome_response(
 		    RECORD_UNKNOWN, "handler does not say its outcome");
 	if (conf_status_in(&rt->ambiguous, f->status))
-		return response(RECORD_UNKNOWN, "status is ambiguous");
+		return outcome_response(RECORD_UNKNOWN, "status is ambiguous");
 	if (conf_status_in(&rt->release, f->status)) {
-		released = response(
+		released = outcome_response(
 		    RECORD_FAILED_RETRYABLE, "status releases the key");
-		return f->status / 100 == 4 ? nothing(f, released) : released;
+		return f->status / 100 == 4 ? outcome_nothing(f, released)
+					    : released;
 	}
-	return response(RECORD_COMPLETED, "");
+	return outcome_response(RECORD_COMPLETED, "");
 }
 
 struct outcome
@@ -152,13 +155,13 @@ outcome_judge(const struct outcome_facts *f, const struct conf_route *rt)
 	};
 
 	if (outcome_is_lost(&f->run))
-		return lost(f, rt,
+		return outcome_lost(f, rt,
 		    f->run.end == RUN_TIMEOUT ? PROBLEM_HANDLER_TIMEOUT
 					      : PROBLEM_HANDLER_FAILED,
 		    losses[f->run.end]);
 	if (f->run.end == RUN_NOT_STARTED)
-		return nothing(f,
-		    problem(RECORD_FAILED_RETRYABLE,
+		return outcome_nothing(f,
+		    outcome_problem(RECORD_FAILED_RETRYABLE,
 			PROBLEM_HANDLER_NOT_STARTED,
 			"handler could not be started"));
 	return judge_exit(f, rt);

@@ -175,7 +175,7 @@ record_is_sound(const struct record *r)
 		return false;
 	/* 4 */
 	if (completed ? r->status < 200 || r->status > 599
-		      : r->kept || r->unconfirmed)
+		      : r->replayable || r->unconfirmed)
 		return false;
 	/* 5 and 6 */
 	if (r->expires_at < 0 || (r->expires_at > 0 && !ends_by_age(r->state)))

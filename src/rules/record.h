@@ -87,7 +87,7 @@ struct record {
 	bool accepted; /* the request is stored, and this store runs it: 202 */
 	bool queued;   /* accepted, and waits for a worker */
 	int64_t queued_at;
-	bool kept;           /* completed: the response can be replayed */
+	bool replayable;     /* completed: the response can be replayed */
 	int status;          /* of the stored response, 0: none */
 	int64_t body_length; /* of its body (bytes) */
 	char *last_error;    /* owned; NULL: none */

@@ -161,7 +161,7 @@ read_address(const char *address, unsigned char out[16])
 
 /* The first bytes of the HMAC of a purpose and of bytes. */
 static void
-hmac(const unsigned char *secret, const char *purpose, const void *bytes,
+scope_hmac(const unsigned char *secret, const char *purpose, const void *bytes,
     size_t n, unsigned char out[DIGEST_LEN])
 {
 	unsigned char digest[DIGEST_LEN];
@@ -189,15 +189,15 @@ scope_caller_number(const unsigned char secret[SCOPE_SECRET_LEN],
 	size_t n;
 
 	if (has_name(scope)) {
-		hmac(secret, "oncewrap: caller by scope\n", scope,
+		scope_hmac(secret, "oncewrap: caller by scope\n", scope,
 		    strlen(scope), of_caller);
 	} else {
 		n = read_address(address, bytes);
-		hmac(secret, "oncewrap: caller by address\n", bytes, n,
+		scope_hmac(secret, "oncewrap: caller by address\n", bytes, n,
 		    of_caller);
 	}
-	hmac(secret, "oncewrap: route of a caller\n", route, strlen(route),
-	    of_route);
+	scope_hmac(secret, "oncewrap: route of a caller\n", route,
+	    strlen(route), of_route);
 	return low_bits(of_caller, 62 - CALLER_ROUTE_BITS)
 	    << CALLER_ROUTE_BITS |
 	    low_bits(of_route, CALLER_ROUTE_BITS);
@@ -232,7 +232,7 @@ scope_caller_cookie(const unsigned char secret[SCOPE_SECRET_LEN],
 {
 	unsigned char md[DIGEST_LEN];
 
-	hmac(secret, "oncewrap: cookie of a caller\n", cookie, strlen(cookie),
-	    md);
+	scope_hmac(secret, "oncewrap: cookie of a caller\n", cookie,
+	    strlen(cookie), md);
 	memcpy(out, md, CALLER_COOKIE_LEN);
 }

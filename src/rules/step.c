@@ -13,7 +13,7 @@
 #include "step.h"
 
 static enum rc
-move(struct record *r, enum record_state to, struct step_time at)
+move_state(struct record *r, enum record_state to, struct step_time at)
 {
 	if (!record_may_change(r->state, to, false))
 		return RC_INVALID;
@@ -138,7 +138,7 @@ step_reserve(struct record *r, const struct step_terms *terms,
 	/* A worker starts what is pending. */
 	if (r->state == RECORD_PENDING)
 		return RC_INVALID;
-	if ((rc = move(r, RECORD_IN_PROGRESS, at)) != RC_OK)
+	if ((rc = move_state(r, RECORD_IN_PROGRESS, at)) != RC_OK)
 		return rc;
 	if (is_new)
 		r->created_at = at.wall;
@@ -162,7 +162,7 @@ step_accept(struct record *r, const struct step_terms *terms,
 	if (r->queued)
 		return RC_OK;
 	if (r->state == RECORD_NONE) {
-		if ((rc = move(r, RECORD_PENDING, at)) != RC_OK)
+		if ((rc = move_state(r, RECORD_PENDING, at)) != RC_OK)
 			return rc;
 		r->created_at = at.wall;
 		set_terms(r, terms);
@@ -191,7 +191,7 @@ step_start(struct record *r, int attempt, const struct step_terms *terms,
 	if (r->attempt != attempt || !r->queued || r->queued_at > at.now ||
 	    r->expires_at <= at.now)
 		return RC_LOST;
-	if ((rc = move(r, RECORD_IN_PROGRESS, at)) != RC_OK)
+	if ((rc = move_state(r, RECORD_IN_PROGRESS, at)) != RC_OK)
 		return rc;
 	set_terms(r, terms);
 	take_lease(r, terms, at);
@@ -203,7 +203,7 @@ step_start(struct record *r, int attempt, const struct step_terms *terms,
 static enum rc
 set_answer(struct record *r, const struct step_answer *answer, struct step *s)
 {
-	r->kept = answer->keep;
+	r->replayable = answer->keep;
 	r->status = answer->status;
 	r->body_length = answer->keep ? answer->length : 0;
 	s->answer = STEP_SET;
@@ -239,7 +239,7 @@ set_released(struct record *r, int64_t retention, const struct step_reason *why,
 /* The answer that the attempt has committed itself stands.  Its age begins when
  * that is confirmed first. */
 static enum rc
-confirm(struct record *r, struct step_time at, struct step *s)
+confirm_completed(struct record *r, struct step_time at, struct step *s)
 {
 	if (r->unconfirmed)
 		r->expires_at = at.age + r->retention;
@@ -260,8 +260,8 @@ step_complete(struct record *r, const char *token, int64_t retention,
 	if (!may_end(r, token))
 		return RC_LOST;
 	if (r->state == RECORD_COMPLETED)
-		return confirm(r, at, s);
-	if ((rc = move(r, RECORD_COMPLETED, at)) != RC_OK)
+		return confirm_completed(r, at, s);
+	if ((rc = move_state(r, RECORD_COMPLETED, at)) != RC_OK)
 		return rc;
 	end_lease(r, s);
 	r->expires_at = at.age + retention;
@@ -277,8 +277,8 @@ step_release(struct record *r, const char *token, int64_t retention,
 	if (!may_end(r, token))
 		return RC_LOST;
 	if (r->state == RECORD_COMPLETED)
-		return confirm(r, at, s);
-	if ((rc = move(r, RECORD_FAILED_RETRYABLE, at)) != RC_OK)
+		return confirm_completed(r, at, s);
+	if ((rc = move_state(r, RECORD_FAILED_RETRYABLE, at)) != RC_OK)
 		return rc;
 	end_lease(r, s);
 	return set_released(r, retention, why, at, s);
@@ -294,8 +294,8 @@ step_unknown(struct record *r, const char *token, const struct step_reason *why,
 	if (!may_end(r, token) || r->state == RECORD_UNKNOWN)
 		return RC_LOST;
 	if (r->state == RECORD_COMPLETED)
-		return confirm(r, at, s);
-	if ((rc = move(r, RECORD_UNKNOWN, at)) != RC_OK)
+		return confirm_completed(r, at, s);
+	if ((rc = move_state(r, RECORD_UNKNOWN, at)) != RC_OK)
 		return rc;
 	end_lease(r, s);
 	r->expires_at = 0;
@@ -401,7 +401,7 @@ step_resolve(struct record *r, enum record_state to,
 
 	if (r->state != RECORD_UNKNOWN && r->state != RECORD_DEAD_LETTER)
 		return RC_LOST;
-	if ((rc = move(r, to, at)) != RC_OK)
+	if ((rc = move_state(r, to, at)) != RC_OK)
 		return rc;
 	end_lease(r, s);
 	r->reconcile_after = 0;
@@ -424,7 +424,7 @@ step_abandon(struct record *r, const struct step_answer *answer,
 
 	if (r->state != RECORD_PENDING || r->expires_at > at.now)
 		return RC_LOST;
-	if ((rc = move(r, RECORD_COMPLETED, at)) != RC_OK)
+	if ((rc = move_state(r, RECORD_COMPLETED, at)) != RC_OK)
 		return rc;
 	r->queued = false;
 	r->queued_at = 0;
@@ -442,14 +442,14 @@ step_expire(struct record *r, struct step_time at, struct step *s)
 		return RC_LOST;
 	s->gone = decide_is_past(r, at.now);
 	if (s->gone)
-		return move(r, RECORD_NONE, at);
-	if ((rc = move(r, RECORD_EXPIRED, at)) != RC_OK)
+		return move_state(r, RECORD_NONE, at);
+	if ((rc = move_state(r, RECORD_EXPIRED, at)) != RC_OK)
 		return rc;
 	r->expires_at = until;
 	r->late_token[0] = '\0';
 	r->queued = false;
 	r->queued_at = 0;
-	r->kept = false;
+	r->replayable = false;
 	r->body_length = 0;
 	s->answer = s->request = STEP_DELETED;
 	return RC_OK;

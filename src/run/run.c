@@ -158,7 +158,7 @@ left_in(int fd)
 
 /* The bytes that are in the pipes now are the last ones. */
 static void
-conclude(struct run *run)
+run_conclude(struct run *run)
 {
 	size_t left, n;
 
@@ -188,7 +188,7 @@ conclude_if_over(struct run *run)
 	    (run->exited &&
 		(run->phase != PHASE_TERMINATED ||
 		    (run->out == -1 && run->err == -1))))
-		conclude(run);
+		run_conclude(run);
 }
 
 /* --- events ------------------------------------------------------------- */

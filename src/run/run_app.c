@@ -117,7 +117,7 @@ close_connection(struct run *run)
 /* Handles the records that have come into p, and leaves their output there,
  * in a row.  Returns its length. */
 static size_t
-decode(struct run *run, unsigned char *p, size_t len)
+decode_records(struct run *run, unsigned char *p, size_t len)
 {
 	struct run_app *app = run->app;
 	struct fcgi_client *c = &app->client;
@@ -164,7 +164,7 @@ run_app_take(struct run *run, void *p, size_t size)
 		 * finds the end. */
 		run->out_ready = n > 0 && run->exited;
 		if (n > 0)
-			taken = decode(run, p, (size_t)n);
+			taken = decode_records(run, p, (size_t)n);
 		else if (n == 0 || (errno != EAGAIN && errno != EINTR))
 			close_connection(run);
 		run_watch_out(run);

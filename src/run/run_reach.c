@@ -29,7 +29,7 @@
 #define QUEUE_PAUSE_MOST 50
 
 static void
-drop(struct run_connect *c)
+drop_process(struct run_connect *c)
 {
 	if (c->fd != -1)
 		close(c->fd);
@@ -53,7 +53,7 @@ run_connect_begin(struct run_connect *c)
 		if (c->fd != -1 && c->error == EINPROGRESS &&
 		    loop_watch(c->loop, &c->watch, c->fd, EPOLLOUT) == RC_OK)
 			return;
-		drop(c);
+		drop_process(c);
 		if (ai == &c->named && c->error == EAGAIN) {
 			loop_set(c->loop, &c->pause, clock_mono() + c->ms);
 			if (c->ms < QUEUE_PAUSE_MOST)
@@ -85,7 +85,7 @@ connect_ended(struct loop_watch *w, unsigned events)
 		c->told(c);
 		return;
 	}
-	drop(c);
+	drop_process(c);
 	c->next = c->next->ai_next;
 	run_connect_begin(c);
 }
@@ -142,7 +142,7 @@ run_connect_cancel(struct run_connect *c)
 {
 	loop_clear(c->loop, &c->pause);
 	loop_unwatch(c->loop, &c->watch);
-	drop(c);
+	drop_process(c);
 }
 
 void
@@ -171,7 +171,7 @@ run_connect_why(int error)
 
 /* It cannot be reached. */
 static void
-unreached(struct run *run, int error, const char *why)
+app_unreached(struct run *run, int error, const char *why)
 {
 	const struct conf_program *program = run->app->program;
 
@@ -185,7 +185,7 @@ unreached(struct run *run, int error, const char *why)
 }
 
 static void
-reached(struct run *run)
+app_reached(struct run *run)
 {
 	run_begin(run);
 	loop_set(
@@ -200,23 +200,23 @@ connection_made(struct run_connect *c)
 	struct run *run = OWNER(c, struct run_app, connect)->run;
 
 	if ((run->out = c->fd) != -1)
-		reached(run);
+		app_reached(run);
 	else
-		unreached(run, c->error, run_connect_why(c->error));
+		app_unreached(run, c->error, run_connect_why(c->error));
 }
 
 /* There is a process, or none. */
 static void
-asked(struct workers_ask *ask)
+process_asked(struct workers_ask *ask)
 {
 	struct run *run = OWNER(ask, struct run_app, ask)->run;
 	int error;
 
 	if (ask->process == NULL)
-		unreached(run, ask->error, workers_why(ask->error));
+		app_unreached(run, ask->error, workers_why(ask->error));
 	else if ((run->out = workers_connect(ask->process)) != -1) {
 		run->child = ask->process->child;
-		reached(run);
+		app_reached(run);
 	} else if ((error = errno) == ECONNREFUSED || error == EAGAIN) {
 		workers_reject(ask->process, "it took no connection");
 		/* Its end may have been told by now. */
@@ -229,7 +229,7 @@ asked(struct workers_ask *ask)
 		/* The process is not the cause. */
 		workers_give(ask->process);
 		ask->process = NULL;
-		unreached(run, error, "no connection to its socket");
+		app_unreached(run, error, "no connection to its socket");
 	}
 }
 
@@ -256,10 +256,10 @@ run_reach(struct run *run)
 
 	app->connect.loop = run->runs->loop;
 	app->connect.told = connection_made;
-	app->ask.told = asked;
+	app->ask.told = process_asked;
 	app->ask.news = news_of_process;
 	if (run_is_draining())
-		unreached(run, ESHUTDOWN,
+		app_unreached(run, ESHUTDOWN,
 		    address != NULL ? run_connect_why(ESHUTDOWN)
 				    : workers_why(ESHUTDOWN));
 	else if (address != NULL)
@@ -275,7 +275,7 @@ run_reach_not(struct run *run, int error)
 
 	if (conf_program_address(app->program) != NULL) {
 		run_connect_cancel(&app->connect);
-		unreached(run, error, run_connect_why(error));
+		app_unreached(run, error, run_connect_why(error));
 	} else if (workers_withdraw(&app->ask))
-		unreached(run, error, workers_why(error));
+		app_unreached(run, error, workers_why(error));
 }

@@ -86,7 +86,7 @@ tell_ask(struct loop_message *m)
 
 /* Answers the run that has waited longest. */
 static void
-answer(struct workers_pool *pool, struct workers_process *p, int error)
+answer_waiter(struct workers_pool *pool, struct workers_process *p, int error)
 {
 	struct workers_ask *ask = pool->waiters;
 
@@ -102,7 +102,7 @@ void
 workers_refuse(struct workers_pool *pool, int error)
 {
 	while (pool->waiters != NULL)
-		answer(pool, NULL, error);
+		answer_waiter(pool, NULL, error);
 }
 
 static void
@@ -149,7 +149,7 @@ workers_offer(struct workers_process *p)
 		return;
 	}
 	take_process(p, pool->waiters);
-	answer(pool, p, 0);
+	answer_waiter(pool, p, 0);
 }
 
 static void

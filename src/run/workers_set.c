@@ -13,7 +13,7 @@
 #include "workers_impl.h"
 
 static void
-stamp(const char *path, struct workers_stamp *s)
+stamp_file(const char *path, struct workers_stamp *s)
 {
 	struct stat st;
 
@@ -42,7 +42,7 @@ look_at_files(struct workers_pool *pool)
 	const struct conf_list *argv = &pool->program->argv;
 
 	for (size_t i = 0; i < argv->n; i++)
-		stamp(argv->item[i], &pool->stamps[i]);
+		stamp_file(argv->item[i], &pool->stamps[i]);
 }
 
 /* Takes the stamps of a later look at the same program.  Whether one of the
@@ -88,7 +88,7 @@ workers_free_pool(struct workers_pool *pool)
 
 /* No free process gets a request any more, and no busy one a second. */
 static void
-renew(struct workers_pool *pool)
+pool_renew(struct workers_pool *pool)
 {
 	struct workers_process *p;
 
@@ -103,12 +103,12 @@ renew(struct workers_pool *pool)
 /* No route has the pool any more.  Its waiters go to the new pool of their
  * route. */
 static void
-retire(struct workers_pool *pool)
+pool_retire(struct workers_pool *pool)
 {
 	struct workers_ask *waiters = pool->waiters;
 
 	if (!pool->retired)
-		renew(pool);
+		pool_renew(pool);
 	/* Requests that wait for a slot may ask for it later. */
 	pool->dropped = pool->retired;
 	pool->retired = true;
@@ -126,7 +126,7 @@ adopt_pool(struct workers_pool *pool, const struct workers_pool *fresh)
 	pool->retired = pool->dropped = false;
 	pool->next_start = 0;
 	if (has_changed(pool, fresh))
-		renew(pool);
+		pool_renew(pool);
 }
 
 static struct workers_pool *
@@ -218,7 +218,7 @@ workers_set(struct conf *conf, struct workers_pool *fresh)
 	free_pools(keep_pools(fresh));
 	for (pool = workers_all.pools; pool != NULL; pool = pool->next)
 		if (pool->conf != conf)
-			retire(pool);
+			pool_retire(pool);
 	workers_wake();
 }
 
@@ -231,7 +231,7 @@ workers_stop(void (*ended)(void *arg), void *arg)
 	workers_all.ended_arg = arg;
 	for (pool = workers_all.pools; pool != NULL; pool = pool->next) {
 		pool->retired = pool->dropped = true;
-		renew(pool);
+		pool_renew(pool);
 		workers_refuse(pool, ESHUTDOWN);
 	}
 	workers_wake();

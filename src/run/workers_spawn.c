@@ -154,7 +154,7 @@ start_failed(struct workers_process *p)
 }
 
 static void
-started(struct helpers_task *t)
+child_started(struct helpers_task *t)
 {
 	struct workers_process *p = OWNER(t, struct workers_process, task);
 
@@ -189,7 +189,7 @@ workers_log_end(const struct workers_process *p, pid_t pid, int status,
 
 /* It has exited by itself, or after SIGTERM. */
 static void
-reap(struct workers_process *p)
+reap_child(struct workers_process *p)
 {
 	const bool by_itself =
 	    p->state == WORKERS_FREE || p->state == WORKERS_SPENT;
@@ -248,7 +248,7 @@ look_at(struct workers_process *p, int64_t now)
 		p->deadline = now + run_patience(p->program->kill_after);
 	}
 	if (p->exited && p->state != WORKERS_BUSY && p->state < WORKERS_GONE)
-		reap(p);
+		reap_child(p);
 	if (p->state != WORKERS_ENDING && p->state != WORKERS_KILLED)
 		return INT64_MAX;
 	if (now >= p->deadline)
@@ -290,7 +290,7 @@ forget_process(struct helpers_task *t)
 }
 
 static void
-forgotten(struct helpers_task *t)
+child_forgotten(struct helpers_task *t)
 {
 	struct workers_process *p = OWNER(t, struct workers_process, task);
 	struct workers_process **at = &p->pool->all;
@@ -328,7 +328,7 @@ look_at_pool(struct workers_pool *pool, int64_t *until)
 			*until = next;
 		if (p->state == WORKERS_GONE) {
 			p->state = WORKERS_FORGET;
-			ask_spawner(p, forget_process, forgotten);
+			ask_spawner(p, forget_process, child_forgotten);
 		}
 	}
 	if (pool->starting || !workers_is_wanted(pool) ||
@@ -339,7 +339,7 @@ look_at_pool(struct workers_pool *pool, int64_t *until)
 			*until = pool->next_start;
 	} else if ((p = new_process(pool)) != NULL) {
 		pool->starting = true;
-		ask_spawner(p, start, started);
+		ask_spawner(p, start, child_started);
 	} else if (pool->next_start < *until)
 		*until = pool->next_start;
 }

@@ -27,7 +27,7 @@
 #define NOTE_MAX 256
 
 static enum rc
-failed(const char *database, const char *what)
+lock_failed(const char *database, const char *what)
 {
 	int error = errno;
 
@@ -93,7 +93,7 @@ new_file(const char *database, int64_t owner, const char *kind, int *held,
 
 	*held = *note = -1;
 	if ((folder = attempt_file_folder(database, true)) == -1)
-		return failed(database, "open");
+		return lock_failed(database, "open");
 	for (tries = 0; tries < NEW_TRIES && error == EEXIST; tries++) {
 		*name = attempt_file_new_name();
 		attempt_file_text(*name, kind, text);
@@ -113,7 +113,7 @@ new_file(const char *database, int64_t owner, const char *kind, int *held,
 	}
 	if (error != 0) {
 		errno = error;
-		rc = failed(database, "make a file");
+		rc = lock_failed(database, "make a file");
 	}
 	close(folder);
 	return error == EEXIST ? RC_BUSY : rc;
@@ -335,7 +335,7 @@ attempt_lock_each(const char *database, const char *kind,
 	int fd;
 
 	if ((fd = attempt_file_folder(database, false)) == -1)
-		return errno == ENOENT ? RC_OK : failed(database, "open");
+		return errno == ENOENT ? RC_OK : lock_failed(database, "open");
 	if ((dir = fdopendir(fd)) == NULL) {
 		close(fd);
 		return RC_NOMEM;
@@ -373,11 +373,11 @@ attempt_lock_process_acts(const char *database, int64_t name, int64_t process)
 	int folder;
 
 	if ((folder = attempt_file_folder(database, false)) == -1)
-		return failed(database, "open");
+		return lock_failed(database, "open");
 	attempt_file_text(process, ATTEMPT_FILE_PROCESS, from);
 	attempt_file_text(name, ATTEMPT_FILE_BY, to);
 	if (linkat(folder, from, folder, to, 0) == -1)
-		rc = failed(database, "link a file");
+		rc = lock_failed(database, "link a file");
 	close(folder);
 	return rc;
 }

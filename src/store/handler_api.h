@@ -20,7 +20,7 @@
 #include "rc.h"
 
 /* The views refuse a payload or a body that is larger than this (bytes). */
-#define SAY_MAX 16777216
+#define HANDLER_API_MAX 16777216
 
 struct handler_api_effect {
 	const char *topic;

@@ -112,7 +112,7 @@ lock_bytes(const struct liveness *l, int command, int64_t start, int64_t n,
 
 /* A random byte of 2^62 is free, unless a process has locked many of them. */
 static enum rc
-take_byte(const struct liveness *l, int64_t *name)
+lock_byte(const struct liveness *l, int64_t *name)
 {
 	struct flock lock;
 
@@ -160,7 +160,7 @@ liveness_open(struct liveness **out, const char *database, unsigned mode)
 			rc = liveness_failed(l->file, "open");
 			goto out;
 		}
-		rc = take_byte(l, &l->self);
+		rc = lock_byte(l, &l->self);
 		if (rc != RC_OK)
 			goto out;
 		if (same_file(l)) {

@@ -77,7 +77,7 @@ const struct row_member rows_record[] = {
 	ROW_MEMBER('d', record, reconcile_attempts),
 	ROW_MEMBER('f', record, resource), ROW_MEMBER('?', record, accepted),
 	ROW_MEMBER('?', record, queued), ROW_MEMBER('m', record, queued_at),
-	ROW_MEMBER('?', record, kept), ROW_MEMBER('d', record, status),
+	ROW_MEMBER('?', record, replayable), ROW_MEMBER('d', record, status),
 	ROW_MEMBER('i', record, body_length),
 	ROW_MEMBER('s', record, last_error),
 	ROW_MEMBER('f', record, late_token),

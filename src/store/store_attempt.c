@@ -18,7 +18,7 @@
 
 /* What the names of the files begin with. */
 static const char *
-local(const struct store *store)
+file_prefix(const struct store *store)
 {
 	return store_base_of(store)->local;
 }
@@ -32,13 +32,13 @@ store_attempt_check(struct store *store, char *why, size_t size)
 	if (rc == RC_OK)
 		return true;
 	if ((rc = store_attempt_lock(store, &at)) == RC_OK)
-		attempt_lock_remove(local(store), at.lock);
+		attempt_lock_remove(file_prefix(store), at.lock);
 	store_attempt_release(&at);
 	if (rc != RC_OK)
 		snprintf(why, size,
 		    "no file for an attempt can be made in %s-attempts: %s; "
 		    "nothing that may be resumed or reconciled runs",
-		    local(store), rc_text(rc));
+		    file_prefix(store), rc_text(rc));
 	return rc == RC_OK;
 }
 
@@ -55,9 +55,9 @@ attempt_make(struct store *store, struct store_attempt *at, const char *token)
 		return rc;
 	at->file = store_base(store)->host;
 	owner = liveness_self(liveness);
-	rc = token == NULL ? attempt_lock_new(local(store), owner, &at->fd,
-				 &at->note, &at->lock)
-			   : attempt_lock_process_new(local(store), owner,
+	rc = token == NULL ? attempt_lock_new(file_prefix(store), owner,
+				 &at->fd, &at->note, &at->lock)
+			   : attempt_lock_process_new(file_prefix(store), owner,
 				 token, &at->fd, &at->note, &at->lock);
 	/* for store_health() */
 	atomic_store(&store_base(store)->attempts, (int)rc);
@@ -105,13 +105,14 @@ store_process_lock(struct store *store, struct store_attempt *at,
 void
 store_process_forget(struct store *store, int64_t lock)
 {
-	attempt_file_remove(local(store), lock, ATTEMPT_FILE_PROCESS);
+	attempt_file_remove(file_prefix(store), lock, ATTEMPT_FILE_PROCESS);
 }
 
 enum rc
 store_attempt_by(struct store *store, struct store_attempt *at, int64_t lock)
 {
-	enum rc rc = attempt_lock_process_acts(local(store), at->lock, lock);
+	enum rc rc =
+	    attempt_lock_process_acts(file_prefix(store), at->lock, lock);
 
 	if (at->note != -1)
 		close(at->note);
@@ -122,7 +123,7 @@ store_attempt_by(struct store *store, struct store_attempt *at, int64_t lock)
 void
 store_attempt_by_none(struct store *store, const struct store_attempt *at)
 {
-	attempt_file_remove(local(store), at->lock, ATTEMPT_FILE_BY);
+	attempt_file_remove(file_prefix(store), at->lock, ATTEMPT_FILE_BY);
 }
 
 void
@@ -147,11 +148,11 @@ store_attempt_gone(struct store *store, const struct store_attempt *at)
 	    at->file != store_base(store)->host)
 		return false;
 	/* Usually a process still holds the lock, and that is a cheap test. */
-	if (attempt_lock_is_held(local(store), at->lock))
+	if (attempt_lock_is_held(file_prefix(store), at->lock))
 		return false;
 	if (process_list(&list) != RC_OK)
 		return false;
-	gone = !attempt_lock_lives(local(store), at->lock, list);
+	gone = !attempt_lock_lives(file_prefix(store), at->lock, list);
 	process_list_free(list);
 	return gone;
 }
@@ -166,7 +167,7 @@ store_attempt_process(struct store *store, const struct store_attempt *at)
 	if (store_liveness(store, &liveness) != RC_OK ||
 	    at->file != store_base(store)->host || process_list(&list) != RC_OK)
 		return 0;
-	pid = attempt_lock_process(local(store), at->lock, list);
+	pid = attempt_lock_process(file_prefix(store), at->lock, list);
 	process_list_free(list);
 	return pid;
 }
@@ -174,7 +175,7 @@ store_attempt_process(struct store *store, const struct store_attempt *at)
 void
 store_attempt_forget(struct store *store, const struct store_attempt *at)
 {
-	attempt_lock_remove(local(store), at->lock);
+	attempt_lock_remove(file_prefix(store), at->lock);
 }
 
 /* --- files that are left over --------------------------------------------- */

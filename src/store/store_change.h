@@ -19,7 +19,7 @@
 	(r)->expires_at, (r)->expired_retention, \
 	(r)->attempt_lock, (r)->lock_file, (r)->reconcile_delay, \
 	(r)->reconcile_after, (r)->reconcile_attempts, (r)->resource, \
-	(int)(r)->accepted, (r)->queued_at, (int)(r)->kept, \
+	(int)(r)->accepted, (r)->queued_at, (int)(r)->replayable, \
 	(int64_t)(r)->status, (r)->body_length, (r)->last_error, \
 	(r)->fingerprint, sizeof((r)->fingerprint), (r)->caller, (r)->peer, \
 	(r)->cookie[0] != '\0' ? (r)->cookie : NULL, (r)->method, \

@@ -134,7 +134,7 @@ list_read_key(
 	if (rc != RC_OK || c->query != TX_LIST_ALL)
 		return rc;
 	rc = tx_members(tx, rows_listed, rows_nlisted, l);
-	if (rc == RC_OK && l->key.kept &&
+	if (rc == RC_OK && l->key.replayable &&
 	    tx_members(tx, rows_head, rows_nhead, &h) == RC_OK)
 		rows_head_small(&h, &l->key, &l->answer);
 	return rc;

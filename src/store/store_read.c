@@ -182,7 +182,7 @@ key_run(struct tx *tx, void *arg)
 		rows_bad(tx->database, "once_key", b->key->id);
 		return b->resource != NULL ? rc : RC_NOTFOUND;
 	}
-	if (rc != RC_OK || b->head == NULL || !b->key->kept)
+	if (rc != RC_OK || b->head == NULL || !b->key->replayable)
 		return rc;
 	if (tx_members(tx, rows_head, rows_nhead, &h) != RC_OK ||
 	    rows_head_read(&h, b->key, b->head) != RC_OK) {

@@ -197,7 +197,7 @@ tally_of(struct store *s)
 
 /* Those of the last complete tally; false: there is none yet. */
 static bool
-tallied(struct store *s, struct store_aged *aged)
+stats_tallied(struct store *s, struct store_aged *aged)
 {
 	const struct store_tally *t = tally_of(s);
 	bool counted;
@@ -308,7 +308,7 @@ store_gauges(struct store *s, struct metrics_gauges *g)
 	c.leases_from = store_base(s)->leases_from;
 	if ((rc = store_tx(s, TX_READ, gauges_run, &c)) != RC_OK)
 		return rc;
-	known = tallied(s, &aged);
+	known = stats_tallied(s, &aged);
 	for (int i = RECORD_PENDING; i < RECORD_NSTATES; i++)
 		if (!is_counted_by_age((enum record_state)i))
 			g->value[STORE_GAUGE_OF(i)] = c.key[i].n;

@@ -50,11 +50,11 @@ render(const struct html_template *template, const char *text, size_t len,
 {
 	union html_value values[VALUES_MAX];
 	struct html html = { page, RC_OK };
-	const struct html_piece *p;
+	const struct html_part *p;
 
 	assert(template->nvalues <= VALUES_MAX);
 	memset(values, 0, sizeof(values));
-	for (p = template->pieces; p->kind != HTML_NOTHING; p++) {
+	for (p = template->parts; p->kind != HTML_NOTHING; p++) {
 		if (p->kind == HTML_NUMBER) {
 			values[p->value].number = (int64_t)len;
 			continue;
@@ -62,7 +62,7 @@ render(const struct html_template *template, const char *text, size_t len,
 		values[p->value].text = text;
 		values[p->value].len = len;
 	}
-	html_render(&html, template->pieces, values);
+	html_render(&html, template->parts, values);
 	assert(html.rc == RC_OK);
 }
 

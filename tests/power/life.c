@@ -756,12 +756,12 @@ look_at(struct life *l, struct life_key *k, bool crashed)
 	if ((may & LIFE_IS(state)) == 0)
 		life_wrong(l, "%s is %s, and may be of the set 0x%x only",
 		    k->name, record_state_name(state), may);
-	if (state == RECORD_COMPLETED && l->full && !r.kept)
+	if (state == RECORD_COMPLETED && l->full && !r.replayable)
 		k->kept = false;
-	if (state == RECORD_COMPLETED && r.kept != k->kept)
+	if (state == RECORD_COMPLETED && r.replayable != k->kept)
 		life_wrong(
 		    l, "%s is kept, or not, and should be otherwise", k->name);
-	if (state == RECORD_COMPLETED && r.kept) {
+	if (state == RECORD_COMPLETED && r.replayable) {
 		rc = check_answer(l, k, r.id);
 		if (rc != RC_OK)
 			life_wrong(

@@ -130,8 +130,8 @@ def test_what_is_wrong_is_refused_as_by_the_views(t):
 # What the tests of the views ask SQLite, by a word in it.
 CHECKS = (
     ("printf('%s %d %d %s %d|%s'",
-     "SELECT state || ' ' || kept::int || ' ' || status || ' ' || kind || ' '"
-     " || body_length || '|' || coalesce(convert_from(headers, 'UTF8'), '') "
+     "SELECT state || ' ' || replayable::int || ' ' || status || ' ' || kind"
+     " || ' ' || body_length || '|' || coalesce(convert_from(headers, 'UTF8'), '') "
      'FROM once_key'),
     ("printf('%s %s %s %s %s %d %d %s'",
      "SELECT concat_ws(' ', encode(scope, 'escape'), encode(path, 'escape'), "

@@ -118,7 +118,7 @@ VALUES = ("%s, 11, %s, 1, 1000, 1, 1, "
 SHAPES = {
     'pending': ('expires_at', '5'),
     'in_progress': ('token, owner, locked_until', "'%s', 7, 5" % TOKEN),
-    'completed': ('expires_at, kept, status', '5, true, 200'),
+    'completed': ('expires_at, replayable, status', '5, true, 200'),
     'failed_retryable': ('expires_at', '5'),
     'expired': ('expires_at', '5'),
     'unknown': ('reconcile_delay', '5'),
@@ -205,7 +205,7 @@ BROKEN = (
     ('pending', 'queued_at = 7'),
     ('completed', 'accepted = true, queued_at = 7'),
     ('completed', 'status = NULL'), ('completed', 'status = 100'),
-    ('failed_retryable', 'kept = true'), ('unknown', 'expires_at = 5'),
+    ('failed_retryable', 'replayable = true'), ('unknown', 'expires_at = 5'),
     ('dead_letter', 'reconcile_after = 5'),
     ('failed_retryable', 'attempt_lock = 5'), ('unknown', "state = 'none'"),
     ('unknown', "digest = 'short'"), ('unknown', 'retention = -1'),

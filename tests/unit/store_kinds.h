@@ -174,7 +174,7 @@ complete_elsewhere(const char *key, int status)
 {
 	rawf("UPDATE once_key SET state = 'completed', token = NULL, "
 	     "owner = NULL, locked_until = NULL, expires_at = 1, "
-	     "kept = true, status = %d WHERE key = '%s'",
+	     "replayable = true, status = %d WHERE key = '%s'",
 	    status, key);
 }
 

@@ -161,7 +161,7 @@ count_effects(enum effect_state state)
 	X(K_HEADERS, KEYS, "headers")                     \
 	X(K_ID, KEYS, "id")                               \
 	X(K_IDENTITY, KEYS, "identity")                   \
-	X(K_KEPT, KEYS, "kept")                           \
+	X(K_REPLAYABLE, KEYS, "replayable")               \
 	X(K_KEY, KEYS, "key")                             \
 	X(K_KIND, KEYS, "kind")                           \
 	X(K_LISTED, KEYS, "listed")                       \

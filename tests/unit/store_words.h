@@ -163,7 +163,8 @@ copy_row(const char *key, int n)
 	static const char rest[] =
 	    "identity, path, scope, state, attempt, token, owner, "
 	    "locked_until, fingerprint, fingerprint_spec, downstream, "
-	    "resume, retention, created_at, updated_at, expires_at, kept, "
+	    "resume, retention, created_at, updated_at, expires_at, "
+	    "replayable, "
 	    "status";
 
 	rawf("PRAGMA ignore_check_constraints = ON;"

@@ -73,7 +73,7 @@ TEST(every_state)
 		const struct row *w = &rows[i];
 		struct record r = {
 			.state = w->state,
-			.kept = w->kept,
+			.replayable = w->kept,
 			.expires_at = w->expires_at,
 			.expired_retention = w->marker,
 		};
@@ -131,7 +131,7 @@ TEST(unsealed_it_does_not_age)
 {
 	struct record r = { .id = 1,
 		.state = RECORD_COMPLETED,
-		.kept = true,
+		.replayable = true,
 		.unconfirmed = true,
 		.expires_at = NOW - 1 };
 

@@ -56,7 +56,7 @@ TEST(query_needs_no_reference)
 
 TEST(template_escapes_by_the_kind)
 {
-	static const struct html_piece pieces[] = {
+	static const struct html_part parts[] = {
 		{ "<b>", HTML_TEXT, 1 },
 		{ "</b><a href=\"?", HTML_QUERY, 1 },
 		{ "\">", HTML_NUMBER, 0 },
@@ -68,19 +68,19 @@ TEST(template_escapes_by_the_kind)
 	struct html html = { &out, RC_OK };
 
 	out_new(128);
-	html_render(&html, pieces, values);
+	html_render(&html, parts, values);
 	assert_ok(html.rc);
 	assert_string_equal(out.data,
 	    "<b>&lt;\\x0a</b><a href=\"?%3C%0A\">-7</a><pre>x\\x00y</pre>");
 	out_new(20);
-	html_render(&html, pieces, values);
+	html_render(&html, parts, values);
 	assert_int_equal(html.rc, RC_LIMIT);
-	html_render(&html, pieces, values);
+	html_render(&html, parts, values);
 	assert_true(out.len <= 20);
 	/* A failure of the caller stays too. */
 	out_new(128);
 	html.rc = RC_NOMEM;
-	html_render(&html, pieces, values);
+	html_render(&html, parts, values);
 	assert_int_equal(html.rc, RC_NOMEM);
 }
 

@@ -325,23 +325,23 @@ shape(enum record_state s)
 	switch (s) {
 	case RECORD_IN_PROGRESS:
 		return "token = '0123', owner = 7, expires_at = NULL, "
-		       "kept = 0, status = NULL";
+		       "replayable = 0, status = NULL";
 	case RECORD_COMPLETED:
 		return "token = NULL, owner = NULL, expires_at = 5, "
-		       "kept = 1, status = 200";
+		       "replayable = 1, status = 200";
 	case RECORD_PENDING:
 		return "token = NULL, owner = NULL, expires_at = 5, "
-		       "kept = 0, status = NULL, resource = 'r'";
+		       "replayable = 0, status = NULL, resource = 'r'";
 	case RECORD_FAILED_RETRYABLE:
 	case RECORD_EXPIRED:
 		return "token = NULL, owner = NULL, expires_at = 5, "
-		       "kept = 0, status = NULL";
+		       "replayable = 0, status = NULL";
 	case RECORD_UNKNOWN:
 	case RECORD_DEAD_LETTER:
 	case RECORD_NONE:
 		break;
 	}
-	return "token = NULL, owner = NULL, expires_at = NULL, kept = 0, "
+	return "token = NULL, owner = NULL, expires_at = NULL, replayable = 0, "
 	       "status = NULL";
 }
 
@@ -560,7 +560,7 @@ TEST(the_checks_refuse_rows_that_break_an_invariant)
 		{ "completed with an interim status", RECORD_COMPLETED,
 		    "status = 100" },
 		{ "an answer of a released key", RECORD_FAILED_RETRYABLE,
-		    "kept = 1" },
+		    "replayable = 1" },
 		{ "an unknown outcome that ends by age", RECORD_UNKNOWN,
 		    "expires_at = 5" },
 		{ "another key", RECORD_UNKNOWN, "key = 'other'" },

@@ -212,7 +212,7 @@ TEST(every_invariant)
 							: fingerprint_spec,
 			.expires_at = c->expires_at,
 			.status = c->status,
-			.kept = c->kept,
+			.replayable = c->kept,
 			.unconfirmed = c->flags & UNCONFIRMED,
 			.accepted = c->flags & ACCEPTED,
 			.queued = c->flags & QUEUED,

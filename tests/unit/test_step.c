@@ -90,7 +90,7 @@ sample(enum record_state state)
 		r.lock_file = 2;
 		break;
 	case RECORD_COMPLETED:
-		r.kept = true;
+		r.replayable = true;
 		r.status = 200;
 		r.body_length = 3;
 		r.expires_at = NOW;
@@ -344,7 +344,7 @@ TEST(an_answer_is_kept_for_the_retention)
 	assert_int_equal(r.retention, 0);
 	assert_int_equal(r.status, 201);
 	assert_int_equal(r.body_length, 10);
-	assert_true(r.kept && r.token[0] == '\0' && r.owner == 0);
+	assert_true(r.replayable && r.token[0] == '\0' && r.owner == 0);
 	assert_int_equal(r.attempt_lock, 0);
 	assert_int_equal(s.answer, STEP_SET);
 	assert_int_equal(s.request, STEP_DELETED);

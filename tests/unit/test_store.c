@@ -34,7 +34,7 @@ STORE_TEST(a_new_key_is_reserved)
 	assert_int_equal(r.fingerprint[FINGERPRINT_LEN - 1], 0xa5);
 	assert_int_equal(r.expires_at, 0);
 	assert_true(r.updated_at > clock_wall() - 10000);
-	assert_false(r.kept);
+	assert_false(r.replayable);
 	record_free(&r);
 }
 
@@ -559,7 +559,7 @@ is_of_kind(const struct store_listed *l, const struct kind *k)
 {
 	const struct response *r = &l->answer.response;
 
-	return l->key.state == k->state && l->key.kept == k->keep &&
+	return l->key.state == k->state && l->key.replayable == k->keep &&
 	    l->answer.is == k->small && l->request == k->request &&
 	    l->output == k->output &&
 	    (!k->small ||

@@ -218,7 +218,7 @@ STORE_TEST(rows_in_a_bad_shape_are_listed)
 {
 	static const struct bad_value shapes[][BAD_VALUES] = {
 		{ { K_TOKEN, "'x'" } },
-		{ { K_KEPT, "7" } },
+		{ { K_REPLAYABLE, "7" } },
 		{ { K_STATE, "'bogus'" } },
 		{ { K_STATUS, "NULL" } },
 		{ { K_OWNER, "7" } },

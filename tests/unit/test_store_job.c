@@ -156,7 +156,7 @@ STORE_TEST(what_is_accepted_is_kept_and_waits)
 	assert_int_equal(st->id, record.id);
 	assert_int_equal(st->state, RECORD_PENDING);
 	assert_int_equal(st->attempt, 0);
-	assert_true(st->queued && !st->kept && !st->unconfirmed);
+	assert_true(st->queued && !st->replayable && !st->unconfirmed);
 	assert_string_equal(st->recovery_point, "started");
 	assert_int_equal(st->expires_at, record.expires_at);
 	assert_in_range(st->created_at, clock_wall() - 60000, clock_wall());
@@ -264,7 +264,7 @@ STORE_TEST(a_job_is_started_once_and_ends_as_any_key)
 	assert_false(request_is_kept(lease.id));
 	st = status_at(ticket.resource);
 	assert_int_equal(st->state, RECORD_COMPLETED);
-	assert_true(st->kept);
+	assert_true(st->replayable);
 	doctor_finds_nothing();
 }
 
@@ -326,7 +326,7 @@ STORE_TEST(past_its_retention_a_pending_job_is_given_up)
 	assert_int_equal(store_job_abandoned(store, &job), RC_NOTFOUND);
 	st = status_at(ticket.resource);
 	assert_int_equal(st->state, RECORD_COMPLETED);
-	assert_true(st->kept && !st->queued);
+	assert_true(st->replayable && !st->queued);
 	assert_retention("k", HOUR); /* its answer's */
 	assert_int_equal(value_of(NULL, K_STATUS), 408);
 }

@@ -320,7 +320,7 @@ STORE_TEST(a_bad_row_that_is_asked_for_is_no_answer_and_never_runs)
 		{ { K_TOKEN, "'x'" } },
 		{ { K_TOKEN, "'0123456789abcdef'" }, { K_OWNER, "1" } },
 		{ { K_TOKEN, "'0123456789abcdef0123456789abcdef'" },
-		    { K_STATE, "'failed_retryable'" }, { K_KEPT, "0" } },
+		    { K_STATE, "'failed_retryable'" }, { K_REPLAYABLE, "0" } },
 		{ { K_STATE, "'in_progress'" } },
 		{ { K_EXPIRES_AT, "-1" } },
 		{ { K_EXPIRES_AT, "9223372036854775807" } },

@@ -164,8 +164,8 @@ text_is(sqlite3 *db, const char *sql, const char *wanted)
 }
 
 /* Of the one key or effect that there is. */
-#define ANSWER                                                           \
-	"SELECT printf('%s %d %d %s %d|%s', state, kept, status, kind, " \
+#define ANSWER                                                                 \
+	"SELECT printf('%s %d %d %s %d|%s', state, replayable, status, kind, " \
 	"body_length, CAST(headers AS TEXT)) FROM once_key"
 #define EFFECT                                                        \
 	"SELECT printf('%s %s %s %s %s %d %d %s', scope, path, key, " \

@@ -124,7 +124,7 @@ pg_misused(struct pg *pg, const char *message)
 }
 
 static const char *
-field(const PGresult *result, int code)
+pg_field(const PGresult *result, int code)
 {
 	const char *text = PQresultErrorField(result, code);
 
@@ -134,7 +134,7 @@ field(const PGresult *result, int code)
 static bool
 ends_connection(const PGresult *result)
 {
-	const char *severity = field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+	const char *severity = pg_field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
 
 	return strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0;
 }
@@ -142,7 +142,7 @@ ends_connection(const PGresult *result)
 enum rc
 pg_refused(struct pg *pg, const PGresult *result, const char *doing)
 {
-	const char *state = field(result, PG_DIAG_SQLSTATE);
+	const char *state = pg_field(result, PG_DIAG_SQLSTATE);
 	enum pg_failure failure;
 	const char *message;
 	size_t i = 0;
@@ -154,7 +154,7 @@ pg_refused(struct pg *pg, const PGresult *result, const char *doing)
 		return pg->rc;
 	while (strncmp(state, states[i].prefix, strlen(states[i].prefix)) != 0)
 		i++;
-	message = field(result, PG_DIAG_MESSAGE_PRIMARY);
+	message = pg_field(result, PG_DIAG_MESSAGE_PRIMARY);
 	snprintf(pg->sqlstate, sizeof(pg->sqlstate), "%s", state);
 	if (ends_connection(result) || states[i].failure == PG_LOST)
 		return pg_lost(pg, states[i].rc, doing, message);
@@ -177,13 +177,13 @@ on_notice(void *arg, const PGresult *notice)
 	struct pg *pg = arg;
 
 	if (!pg->committing ||
-	    strcmp(field(notice, PG_DIAG_SEVERITY_NONLOCALIZED), "WARNING") !=
-		0)
+	    strcmp(pg_field(notice, PG_DIAG_SEVERITY_NONLOCALIZED),
+		"WARNING") != 0)
 		return;
 	pg->warned = true;
 	snprintf(pg->sqlstate, sizeof(pg->sqlstate), "%s",
-	    field(notice, PG_DIAG_SQLSTATE));
-	pg_target_scrub(pg->target, field(notice, PG_DIAG_MESSAGE_PRIMARY),
+	    pg_field(notice, PG_DIAG_SQLSTATE));
+	pg_target_scrub(pg->target, pg_field(notice, PG_DIAG_MESSAGE_PRIMARY),
 	    pg->message, sizeof(pg->message));
 }
 
@@ -263,7 +263,7 @@ pg_server_place(const struct pg *pg, char *out, size_t size)
 }
 
 static int64_t
-between(int64_t low, int64_t value, int64_t high)
+pg_between(int64_t low, int64_t value, int64_t high)
 {
 	return value < low ? low : value > high ? high : value;
 }
@@ -272,11 +272,11 @@ enum rc
 pg_set_session(
     struct pg *pg, int64_t patience, int64_t grace, const char *schema)
 {
-	const int64_t lock = between(1, patience, INT32_MAX / 2);
+	const int64_t lock = pg_between(1, patience, INT32_MAX / 2);
 	enum rc rc;
 
 	pg_send_quietly(pg, PG_QUERY_SESSION_SET, "iiis", lock, lock + grace,
-	    between(1000, lock / 2, 10000), schema);
+	    pg_between(1000, lock / 2, 10000), schema);
 	rc = pg_sync(pg);
 	return rc == RC_OK ? pg_clear(pg) : rc;
 }

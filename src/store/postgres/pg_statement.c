@@ -252,7 +252,7 @@ is_good(const PGresult *result)
 
 /* The verdict on a result of the pending kind. */
 static enum rc
-judge(struct pg *pg, const PGresult *result, const struct pg_pending *p)
+judge_result(struct pg *pg, const PGresult *result, const struct pg_pending *p)
 {
 	const ExecStatusType status = PQresultStatus(result);
 	const bool sync = status == PGRES_PIPELINE_SYNC;
@@ -284,7 +284,7 @@ take_result(struct pg *pg, enum pg_pending_kind *kind)
 	if (result == NULL)
 		return pg_lost(pg, RC_IO, statement_name(p.query),
 		    PQerrorMessage(pg->conn));
-	rc = judge(pg, result, &p);
+	rc = judge_result(pg, result, &p);
 	pg->result = result;
 	pg->row = -1;
 	if (pg->failure == PG_LOST)

@@ -107,7 +107,7 @@ make_name(struct pg_target *t, const char *uri)
 
 /* Replaces each occurrence of the secret. */
 static void
-blot(char *text, const char *secret)
+blot_secret(char *text, const char *secret)
 {
 	const size_t n = strlen(secret);
 	char *at = text;
@@ -127,7 +127,7 @@ pg_target_scrub(
 	snprintf(out, size, "%s", message);
 	for (const PQconninfoOption *o = t->options; o->keyword != NULL; o++)
 		if (o->val != NULL && option_is_secret(o->keyword))
-			blot(out, o->val);
+			blot_secret(out, o->val);
 	for (n = strlen(out); n > 0 && out[n - 1] == '\n'; n--)
 		out[n - 1] = '\0';
 	/* A line of libpq's may begin with a tab. */
@@ -140,7 +140,7 @@ pg_target_scrub(
 
 /* libpq quotes what it does not understand, which may be a password. */
 static void
-explain(const char *message, char *err, size_t errsize)
+explain_target(const char *message, char *err, size_t errsize)
 {
 	snprintf(err, errsize,
 	    "not a URI or conninfo string of PostgreSQL: %.*s...",
@@ -185,7 +185,7 @@ pg_target_parse(struct pg_target **out, const char *conninfo, int64_t silence,
 	t->silence = silence;
 	t->options = PQconninfoParse(conninfo, &message);
 	if (t->options == NULL) {
-		explain(message, err, errsize);
+		explain_target(message, err, errsize);
 		rc = RC_INVALID;
 		goto out;
 	}

@@ -48,7 +48,7 @@ read_key(struct store *s, struct store_cursor *cursor, struct postgres_item *it)
 		return rc;
 	identity = (struct store_identity){ r->scope, r->path, r->key };
 	it->answer.status = r->status;
-	if (r->kept && !it->l.answer.is)
+	if (r->replayable && !it->l.answer.is)
 		rc = store_answer(s, &identity, r->id, &it->answer, &it->body);
 	if (rc == RC_OK && it->l.request) {
 		rc = store_request(
@@ -217,7 +217,7 @@ send_row(struct postgres_copy *c, const struct record *r,
 {
 	const struct store_identity identity = { r->scope, r->path, r->key };
 	const struct store_outcome outcome = {
-		.state = r->state, .keep = r->kept, .response = *answer
+		.state = r->state, .keep = r->replayable, .response = *answer
 	};
 	struct row_value digest;
 	struct rows_answer k;

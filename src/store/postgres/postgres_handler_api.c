@@ -20,17 +20,18 @@
 
 /* Sends what is to be written; returns the number of statements. */
 static size_t
-say_send(struct pg *pg, const struct handler_api_write *w)
+handler_send(struct pg *pg, const struct handler_api_write *w)
 {
 	const struct handler_api_effect *e = w->effects;
 
 	if (w->point != NULL)
-		pg_send(pg, PG_QUERY_SAY_CHECKPOINT, "ss", w->token, w->point);
+		pg_send(
+		    pg, PG_QUERY_HANDLER_CHECKPOINT, "ss", w->token, w->point);
 	if (w->responds)
-		pg_send(pg, PG_QUERY_SAY_RESPOND, "sdsb", w->token, w->status,
-		    w->headers, w->body, w->len);
+		pg_send(pg, PG_QUERY_HANDLER_RESPOND, "sdsb", w->token,
+		    w->status, w->headers, w->body, w->len);
 	for (size_t i = 0; i < w->neffects; i++)
-		pg_send(pg, PG_QUERY_SAY_EMIT, "ssb", w->token, e[i].topic,
+		pg_send(pg, PG_QUERY_HANDLER_EMIT, "ssb", w->token, e[i].topic,
 		    e[i].payload, e[i].len);
 	return (w->point != NULL) + w->responds + w->neffects;
 }
@@ -46,7 +47,7 @@ failure_text(const struct pg *pg, enum rc rc)
 }
 
 static enum rc
-say_write(
+handler_write(
     struct pg *pg, const struct handler_api_write *w, char *why, size_t size)
 {
 	const char *doubt = "";
@@ -54,7 +55,7 @@ say_write(
 	enum rc rc = RC_OK;
 
 	pg_begin(pg);
-	n = say_send(pg, w);
+	n = handler_send(pg, w);
 	for (; n > 0 && rc == RC_OK; n--)
 		rc = pg_result(pg);
 	if (rc == RC_OK) {
@@ -76,7 +77,7 @@ say_write(
 
 /* Closing it rolls back. */
 static enum rc
-say_over(struct pg_target *target, int64_t patience,
+handler_over(struct pg_target *target, int64_t patience,
     const struct handler_api_write *w, char *why, size_t size)
 {
 	struct pg *pg;
@@ -88,7 +89,7 @@ say_over(struct pg_target *target, int64_t patience,
 	}
 	if (rc == RC_OK) {
 		pg_set_deadline(pg, clock_mono() + patience + GRACE);
-		rc = say_write(pg, w, why, size);
+		rc = handler_write(pg, w, why, size);
 	} else {
 		snprintf(why, size, "database %s: %s", pg_target_name(target),
 		    pg != NULL ? pg_message(pg) : rc_text(rc));
@@ -110,7 +111,7 @@ postgres_handler_api_say(const char *database, int64_t patience,
 	rc = pg_target_parse(&target, database, patience + GRACE, why, size);
 	if (rc != RC_OK)
 		return rc;
-	rc = say_over(target, patience, w, why, size);
+	rc = handler_over(target, patience, w, why, size);
 	pg_target_free(target);
 	return rc;
 }

@@ -50,7 +50,7 @@ finish_send(struct pg *pg, void *arg, struct txn_group *group)
 	    record_state_name(RECORD_IN_PROGRESS), o->attempt, o->token,
 	    record_state_name(r.state), r.token, r.owner, r.locked_until,
 	    r.attempt_lock, r.lock_file, r.reconcile_after, r.late_token,
-	    r.last_error, (int)r.kept, (int64_t)r.status, r.body_length,
+	    r.last_error, (int)r.replayable, (int64_t)r.status, r.body_length,
 	    r.updated_at, r.expires_at, c.kind, STORE_RESPONSE_VERSION,
 	    c.reason, c.fields, c.nfields, c.body, c.nbody);
 	if (!o->no_request && s.request == STEP_DELETED)

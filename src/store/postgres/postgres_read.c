@@ -172,7 +172,7 @@ lookup_read(struct pg *pg, void *arg)
 	    record, false, pg_members(pg, rows_record, rows_nrecord, record));
 	if (rc == RC_CORRUPT)
 		rows_bad(txn_database(l->store->pool), "once_key", record->id);
-	if (rc == RC_OK && l->small != NULL && record->kept &&
+	if (rc == RC_OK && l->small != NULL && record->replayable &&
 	    pg_members(pg, rows_head, rows_nhead, &h) == RC_OK)
 		rows_head_small(&h, record, l->small);
 	return rc;

@@ -97,7 +97,7 @@ wait_for_group(struct txn_pool *pool, struct txn_queue *q, struct txn_op *op)
 /* --- one group ------------------------------------------------------------ */
 
 static bool
-asks(const struct txn_op *group)
+group_asks(const struct txn_op *group)
 {
 	while (group != NULL && group->ask == NULL)
 		group = group->next;
@@ -133,7 +133,7 @@ struct group {
 static enum rc
 send_group(struct pg *pg, const struct group *g)
 {
-	const bool two = g->kind == TXN_WRITE && asks(g->ops);
+	const bool two = g->kind == TXN_WRITE && group_asks(g->ops);
 	struct txn_group common = { 0 };
 	enum rc rc = RC_OK;
 
@@ -210,7 +210,7 @@ wake_others(struct txn_op *leader)
 
 /* The thread has counted itself in q->groups. */
 static void
-lead(struct txn_pool *pool, struct txn_queue *q, enum txn_kind kind,
+group_lead(struct txn_pool *pool, struct txn_queue *q, enum txn_kind kind,
     struct txn_op *op)
 {
 	struct group group = { pool, kind, op };
@@ -263,7 +263,7 @@ txn_share(struct txn_pool *pool, enum txn_kind kind, struct txn_op *op,
 	if (!leads)
 		wait_for_group(pool, q, op);
 	if (!op->ended)
-		lead(pool, q, kind, op);
+		group_lead(pool, q, kind, op);
 	sem_destroy(&op->wake);
 	*how = op->how;
 	return op->rc;

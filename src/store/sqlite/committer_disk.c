@@ -110,7 +110,7 @@ committer_took(struct committer *c, int64_t us)
 /* The length of a sync (us): the shorter one of two, so that one slow sync does
  * not count. */
 static int64_t
-cost(const struct committer *c)
+sync_length(const struct committer *c)
 {
 	return c->took[0] < c->took[1] ? c->took[0] : c->took[1];
 }
@@ -130,7 +130,7 @@ one_more(struct committer *c, int64_t until_us)
 void
 committer_gather(struct committer *c)
 {
-	int64_t end, now, sync = cost(c);
+	int64_t end, now, sync = sync_length(c);
 
 	if (sync < SLOW)
 		return;

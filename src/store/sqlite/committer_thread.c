@@ -45,7 +45,7 @@
  * only wait for it.  From then on the write belongs to its caller again.
  */
 static void
-notify(struct committer *c, struct committer_list *group)
+wake_callers(struct committer *c, struct committer_list *group)
 {
 	/* The handler's run is over, and it may have made work in the
 	 * outbox. */
@@ -92,12 +92,12 @@ thread_finish(struct committer *c, struct write *w, enum rc rc)
 	w->rc = rc;
 	committer_list_init(&one);
 	committer_list_add(&one, w);
-	notify(c, &one);
+	wake_callers(c, &one);
 }
 
 /* Queues a failed outcome for a later try. */
 static void
-postpone(struct committer *c, struct write *w)
+postpone_group(struct committer *c, struct write *w)
 {
 	w->pause = w->pause == 0 ? PAUSE_FIRST : w->pause * 2;
 	if (w->pause > PAUSE_LAST)
@@ -121,7 +121,7 @@ thread_fail(struct committer *c, struct write *w, enum rc rc)
 		w->did |= WRITE_NO_ROOM;
 		w->pause = 0;
 	}
-	postpone(c, w);
+	postpone_group(c, w);
 }
 
 static int64_t
@@ -252,7 +252,7 @@ begin_until(struct committer *c, int64_t until)
 
 /* Invariant 3: commits, to write over the frames of a failed COMMIT. */
 static void
-clean(struct committer *c)
+clean_log(struct committer *c)
 {
 	int64_t until = clock_mono() + c->busy_timeout;
 	struct db_stmt *s;
@@ -285,7 +285,7 @@ run_group(struct committer *c, struct committer_list *group)
 	rc = thread_end(c, rc);
 	if (rc == RC_OK) {
 		metrics_observe(METRICS_COMMIT_BATCH, group->n);
-		notify(c, group);
+		wake_callers(c, group);
 	}
 	return rc;
 }
@@ -329,7 +329,7 @@ run_singly(struct committer *c, struct committer_list *group, enum rc rc)
 	}
 	if (failed.first == NULL)
 		return;
-	clean(c);
+	clean_log(c);
 	while ((w = committer_list_take(&failed)) != NULL)
 		thread_fail(c, w, w->rc);
 }
@@ -377,7 +377,7 @@ thread_watch(struct committer *c)
 /* Puts outcomes back into the queue if their pause is over.  *wake is the
  * end of the next pause (mono), or 0.  Under the lock. */
 static void
-requeue(struct committer *c, int64_t *wake)
+requeue_due(struct committer *c, int64_t *wake)
 {
 	struct committer_list waiting;
 	struct write *w;
@@ -409,9 +409,9 @@ wait_for_work(struct committer *c)
 	for (;;) {
 		if (c->closing && c->closed_at == 0) {
 			c->closed_at = clock_mono();
-			requeue(c, &wake);
+			requeue_due(c, &wake);
 		} else if (!c->closing)
-			requeue(c, &wake);
+			requeue_due(c, &wake);
 		if (c->queue.first != NULL || c->closing || c->locked_at != 0)
 			break;
 		lock_wait(&c->lock, &c->work, wake != 0 ? wake : LOCK_FOREVER);

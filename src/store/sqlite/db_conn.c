@@ -110,7 +110,7 @@ db_config(struct db *db, int option, int on)
  * checks.sql, belong to the connection and still run.)
  */
 static enum rc
-protect(struct db *db)
+protect_connection(struct db *db)
 {
 	enum rc rc;
 
@@ -137,7 +137,7 @@ db_use_views(struct db *db)
  * initialised, or refuses, it goes on counting.
  */
 static void
-configure(void)
+configure_sqlite(void)
 {
 	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	db_survive_torn();
@@ -165,7 +165,7 @@ db_open(struct db **out, const char *file, int64_t busy_timeout)
 	int code;
 
 	*out = NULL;
-	(void)pthread_once(&once, configure);
+	(void)pthread_once(&once, configure_sqlite);
 	db = calloc(1, sizeof(*db));
 	if (db == NULL)
 		return RC_NOMEM;
@@ -185,7 +185,7 @@ db_open(struct db **out, const char *file, int64_t busy_timeout)
 	sqlite3_extended_result_codes(db->handle, 1);
 	sqlite3_busy_handler(db->handle, on_busy, db);
 	sqlite3_wal_hook(db->handle, on_commit, db);
-	return protect(db);
+	return protect_connection(db);
 }
 
 void

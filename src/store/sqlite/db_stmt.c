@@ -34,7 +34,7 @@ db_stmt(struct db *db, enum query q)
 }
 
 static void
-bound(struct db_stmt *s, int code)
+check_bound(struct db_stmt *s, int code)
 {
 	if (code != SQLITE_OK && s->error == RC_OK)
 		s->error = db_fail(s->db, code, queries_name(s->name));
@@ -67,20 +67,20 @@ bind_letter(struct db_stmt *s, int i, char letter, va_list *ap)
 		break;
 	case ROW_NUMBER:
 	case ROW_BOOLEAN:
-		bound(s, sqlite3_bind_int64(s->stmt, i, p.number));
+		check_bound(s, sqlite3_bind_int64(s->stmt, i, p.number));
 		break;
 	case ROW_TEXT:
-		bound(s,
+		check_bound(s,
 		    sqlite3_bind_text64(
 			s->stmt, i, p.data, p.n, SQLITE_STATIC, SQLITE_UTF8));
 		break;
 	case ROW_BYTES:
-		bound(s,
+		check_bound(s,
 		    sqlite3_bind_blob64(
 			s->stmt, i, p.data, p.n, SQLITE_STATIC));
 		break;
 	case ROW_UUID:
-		bound(s,
+		check_bound(s,
 		    sqlite3_bind_blob64(
 			s->stmt, i, p.uuid, p.n, SQLITE_TRANSIENT));
 		break;

@@ -38,7 +38,7 @@ identity_seed_make(
 }
 
 static uint64_t
-rotate(uint64_t x, int bits)
+rotate_bits(uint64_t x, int bits)
 {
 	return x << bits | x >> (64 - bits);
 }
@@ -49,14 +49,14 @@ sip_rounds(uint64_t v[4], int n)
 	while (n-- > 0) {
 		v[0] += v[1];
 		v[2] += v[3];
-		v[1] = rotate(v[1], 13) ^ v[0];
-		v[3] = rotate(v[3], 16) ^ v[2];
-		v[0] = rotate(v[0], 32);
+		v[1] = rotate_bits(v[1], 13) ^ v[0];
+		v[3] = rotate_bits(v[3], 16) ^ v[2];
+		v[0] = rotate_bits(v[0], 32);
 		v[2] += v[1];
 		v[0] += v[3];
-		v[1] = rotate(v[1], 17) ^ v[2];
-		v[3] = rotate(v[3], 21) ^ v[0];
-		v[2] = rotate(v[2], 32);
+		v[1] = rotate_bits(v[1], 17) ^ v[2];
+		v[3] = rotate_bits(v[3], 21) ^ v[0];
+		v[2] = rotate_bits(v[2], 32);
 	}
 }
 

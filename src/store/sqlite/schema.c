@@ -90,7 +90,7 @@ first_rows(struct db *db)
 
 /* Runs the statements of schema.sql. */
 static enum rc
-tables(struct db *db)
+make_tables(struct db *db)
 {
 	const char *const *text;
 	enum rc rc = RC_OK;
@@ -132,7 +132,7 @@ make_schema(struct db *db, bool made)
 		return RC_OK;
 	}
 	if (rc == RC_OK)
-		rc = tables(db);
+		rc = make_tables(db);
 	if (rc == RC_OK)
 		rc = first_rows(db);
 	if (rc == RC_OK)

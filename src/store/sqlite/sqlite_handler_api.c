@@ -13,7 +13,7 @@
 /* Commits if rc is RC_OK; if a view refused the change, it is already rolled
  * back. */
 static enum rc
-say_finish(struct db *db, enum rc rc, char *why, size_t size)
+handler_finish(struct db *db, enum rc rc, char *why, size_t size)
 {
 	const char *doubt = "";
 
@@ -34,7 +34,7 @@ say_finish(struct db *db, enum rc rc, char *why, size_t size)
 }
 
 static enum rc
-say_write(
+handler_write(
     struct db *db, const struct handler_api_write *w, char *why, size_t size)
 {
 	const struct handler_api_effect *e = NULL;
@@ -43,23 +43,23 @@ say_write(
 
 	rc = db_begin(db);
 	if (rc == RC_OK && w->point != NULL) {
-		s = db_stmt(db, QUERY_SAY_CHECKPOINT);
+		s = db_stmt(db, QUERY_HANDLER_CHECKPOINT);
 		db_bindf(s, "ss", w->token, w->point);
 		rc = db_step_done(s);
 	}
 	if (rc == RC_OK && w->responds) {
-		s = db_stmt(db, QUERY_SAY_RESPOND);
+		s = db_stmt(db, QUERY_HANDLER_RESPOND);
 		db_bindf(s, "sdsb", w->token, w->status, w->headers, w->body,
 		    w->len);
 		rc = db_step_done(s);
 	}
 	for (size_t i = 0; i < w->neffects && rc == RC_OK; i++) {
 		e = &w->effects[i];
-		s = db_stmt(db, QUERY_SAY_EMIT);
+		s = db_stmt(db, QUERY_HANDLER_EMIT);
 		db_bindf(s, "ssb", w->token, e->topic, e->payload, e->len);
 		rc = db_step_done(s);
 	}
-	rc = say_finish(db, rc, why, size);
+	rc = handler_finish(db, rc, why, size);
 	if (rc != RC_OK && e != NULL)
 		handler_api_name_effect(why, size, e);
 	return rc;
@@ -81,7 +81,7 @@ sqlite_handler_api_say(const char *database, int64_t patience,
 	if (rc != RC_OK)
 		return rc;
 	db_set_quiet(db, true);
-	rc = say_write(db, w, why, size);
+	rc = handler_write(db, w, why, size);
 	db_close(db);
 	return rc;
 }

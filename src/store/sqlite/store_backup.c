@@ -251,7 +251,7 @@ rename_new(const struct backup *b)
 }
 
 static enum rc
-publish(struct backup *b)
+publish_backup(struct backup *b)
 {
 	int result;
 
@@ -331,7 +331,7 @@ sqlite_backup(struct store *store, const struct store_backup *what,
 	if ((rc = name_files(&b)) == RC_OK && (rc = make_partial(&b)) == RC_OK)
 		rc = backup_copy(&b, &copied->bytes);
 	if (rc == RC_OK && (rc = may_go_on(&b)) == RC_OK)
-		rc = publish(&b);
+		rc = publish_backup(&b);
 	if (b.mine)
 		(void)unlink(b.partial);
 	if (b.fd != -1)

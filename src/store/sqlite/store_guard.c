@@ -28,7 +28,7 @@
 #define GRAIN 3000
 
 static void
-know(struct store_guard *g, int i)
+guard_know(struct store_guard *g, int i)
 {
 	struct stat st;
 
@@ -56,7 +56,7 @@ store_guard_init(struct store_guard *g, const char *file)
 			return RC_NOMEM;
 		}
 		if (i != GUARD_LOCK)
-			know(g, i);
+			guard_know(g, i);
 	}
 	g->folder = strndup(file, (size_t)(slash + 1 - file));
 	if (g->folder == NULL)
@@ -79,7 +79,7 @@ store_guard_free(struct store_guard *g)
 void
 store_guard_add_lock(struct store_guard *g)
 {
-	know(g, GUARD_LOCK);
+	guard_know(g, GUARD_LOCK);
 }
 
 /* --- names --------------------------------------------------------------- */

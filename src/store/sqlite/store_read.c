@@ -248,7 +248,7 @@ look_up(struct store *store, struct store_reader *reader,
 	enum rc rc = find(reader->db, identity,
 	    identity_number(&store->seed, identity), r, &s);
 
-	if (rc == RC_OK && small != NULL && r->kept &&
+	if (rc == RC_OK && small != NULL && r->replayable &&
 	    db_members(s, rows_head, rows_nhead, &h) == RC_OK)
 		rows_head_small(&h, r, small);
 	db_reset(s);
