@@ -4,7 +4,8 @@
  * A record passes through four steps, and the end of the input may interrupt
  * each of them: its header is gathered, begin_record() checks it,
  * take_content() takes its content, its padding is skipped, and end_record()
- * handles the whole record.  An event about a whole record comes only after its padding, so that no byte of it is left unread on the socket.
+ * handles the whole record.  An event about a whole record comes only after its
+ * padding, so that no byte of it is left unread on the socket.
  *
  *  1. state is IDLE exactly while id is 0.
  *  2. text holds raw name-value pairs in state PARAMS.  From FCGI_EV_HEAD on
