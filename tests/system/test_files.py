@@ -311,6 +311,32 @@ def test_a_copy_that_comes_before_the_log_is_moved_gets_no_seal(t):
     once.wait_log('event=store-went-back')
 
 
+def test_a_copy_under_a_log_that_is_to_begin_anew_is_noticed(t):
+    disk = Disk(t)
+    once = start(t, server={'sweep_interval': '1h'}, env=disk.env)
+    shell(once, 'CREATE TABLE room(a); INSERT INTO room VALUES('
+          'zeroblob(300000)); DROP TABLE room',
+          'PRAGMA wal_checkpoint(TRUNCATE)')
+    shutil.copyfile(once.database, t.path('older'))
+    keys = ['b%d' % i for i in range(60)]
+    for key in keys:
+        first(once.post(key), 201)
+    move_log(once)
+    first(once.post('newest'), 201)
+    # The log has the seal, and is moved as soon as the disk allows it.
+    disk.fail()
+    conn = once.begin('new')
+    once.wait_log('event=store-error .*doing=checkpoint ')
+    shutil.copyfile(t.path('older'), once.database)
+    disk.mend()
+    problem(conn.answer(), 'store-unavailable')
+    ran = len(t.ledger())
+    for key in keys:
+        problem(once.post(key), 'store-unavailable', acted=True)
+    eq(len(t.ledger()), ran)
+    once.wait_log('event=store-went-back')
+
+
 def test_a_backup_from_before_a_handlers_checkpoint_is_noticed(t):
     """It has what was in the log by then, and so its seal."""
     for name, backup in (

@@ -30,8 +30,12 @@ look_at_log(const struct committer *c)
 enum rc
 committer_move_log(struct committer *c, bool truncate)
 {
-	enum rc rc = db_checkpoint(c->db, truncate);
+	enum rc rc;
 
+	/* What was copied over the file must not get the log's seal. */
+	if ((rc = store_guard_file(c->guard, c->db)) != RC_OK)
+		return rc;
+	rc = db_checkpoint(c->db, truncate);
 	if (truncate && rc == RC_OK)
 		c->distrusted = false;
 	else if (rc == RC_IO)
@@ -68,9 +72,6 @@ committer_checkpoint(struct committer *c)
 	if (!c->sealed)
 		return;
 	c->sealed = false;
-	/* What was copied over the file must not get the log's seal. */
-	if (store_guard_file(c->guard, c->db) != RC_OK)
-		return;
 	FAULT(CHECKPOINT_BEFORE);
 	(void)committer_move_log(c, false);
 	FAULT(CHECKPOINT_AFTER);

@@ -91,8 +91,9 @@ void committer_take_group(struct committer *c, struct committer_list *group);
  */
 enum rc committer_watch_log(struct committer *c);
 
-/* Moves the log into the database; truncate: and begins it anew, unless a
- * connection is reading it (RC_BUSY).  Keeps `distrusted`. */
+/* Moves the log into the database, if that is what was opened; truncate: and
+ * begins it anew, unless a connection is reading it (RC_BUSY).  Keeps
+ * `distrusted`. */
 enum rc committer_move_log(struct committer *c, bool truncate);
 
 /* Whether the log is so long that the next commit sets a seal. */
