@@ -250,6 +250,31 @@ def test_after_a_sync_that_failed_the_log_begins_anew(t):
     eq(len(t.ledger()), 3)
 
 
+def test_a_group_whose_sync_failed_waits_for_a_new_log_together(t):
+    disk = Disk(t)
+    once = once_with(t, 'cat >/dev/null; ' + OK, env=disk.env,
+                     server={'busy_timeout': '1s', 'workers': '200',
+                             'sweep_interval': '1h'})
+    first(once.post('before'), 201)
+    db = sqlite3.connect(once.database, isolation_level=None)
+    db.execute('BEGIN')
+    db.execute('SELECT count(*) FROM once_key').fetchall()
+    lock = Lock(t, once.database)
+    disk.fail_once()
+    conns = [once.begin('k%d' % i) for i in range(200)]
+    time.sleep(0.3)     # so that most are in one transaction
+    lock.release()
+    took, answers = elapsed(lambda: [conn.answer() for conn in conns])
+    for answer in answers:
+        problem(answer, 'store-unavailable')
+    assert disk.has_failed()
+    # busy_timeout twice; each by itself would add 50 ms.
+    assert took < 5 * base.SLOW, took
+    eq(len(t.ledger()), 1)
+    db.execute('COMMIT')
+    wait_until(lambda: once.post('after').status == 201, 'the new log')
+
+
 # --- a full disk ---
 
 def on_small_disk(t, size, body=OK, **kw):

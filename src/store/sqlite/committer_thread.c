@@ -304,7 +304,8 @@ run_again(struct committer *c, struct write *w, int64_t until)
 }
 
 /* A group has failed: if it has several writes, runs each of them alone.  One
- * that fails alone fails closed. */
+ * that fails alone fails closed.  Once others have kept the lock, or the log,
+ * for busy_timeout, none waits for it again. */
 static void
 run_singly(struct committer *c, struct committer_list *group, enum rc rc)
 {
@@ -315,7 +316,7 @@ run_singly(struct committer *c, struct committer_list *group, enum rc rc)
 
 	committer_list_init(&failed);
 	while ((w = committer_list_take(group)) != NULL) {
-		if (again)
+		if (again && (rc != RC_BUSY || clock_mono() < until))
 			rc = run_again(c, w, until);
 		if (rc == RC_CORRUPT && (w->flags & WRITE_LEAVES) != 0 &&
 		    (w->did & WRITE_DAMAGED) == 0) {

@@ -1,7 +1,8 @@
 /*
  * A library to preload: a disk that hangs, or fails.  While there is a file of
  * the name that DISK_HANGS has, no sync ends; its first byte says that one
- * waits.  While there is one of the name that DISK_FAILS has, each sync fails.
+ * waits.  While there is one of the name that DISK_FAILS has, each sync fails;
+ * one of the name that DISK_FAILS_ONCE has is removed by a sync that fails.
  */
 #define _GNU_SOURCE
 
@@ -17,6 +18,7 @@ fdatasync(int fd)
 	int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
 	const char *name = getenv("DISK_HANGS");
 	const char *fails = getenv("DISK_FAILS");
+	const char *once = getenv("DISK_FAILS_ONCE");
 	int hangs;
 
 	while (name != NULL && (hangs = open(name, O_WRONLY)) != -1) {
@@ -24,7 +26,8 @@ fdatasync(int fd)
 		close(hangs);
 		usleep(2000);
 	}
-	if (fails != NULL && access(fails, F_OK) == 0) {
+	if ((fails != NULL && access(fails, F_OK) == 0) ||
+	    (once != NULL && unlink(once) == 0)) {
 		errno = EIO;
 		return -1;
 	}

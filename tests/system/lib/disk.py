@@ -12,6 +12,7 @@ class Disk:
         self.file = t.path('disk.hangs')
         self.env = dict(os.environ, DISK_HANGS=self.file,
                         DISK_FAILS=t.path('disk.fails'),
+                        DISK_FAILS_ONCE=t.path('disk.fails-once'),
                         LD_PRELOAD=clocks.library(t, 'disk'))
 
     def hang(self):
@@ -29,3 +30,9 @@ class Disk:
 
     def mend(self):
         os.unlink(self.t.path('disk.fails'))
+
+    def fail_once(self):
+        self.t.write('disk.fails-once')
+
+    def has_failed(self):
+        return not self.t.exists('disk.fails-once')

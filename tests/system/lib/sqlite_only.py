@@ -70,6 +70,7 @@ TABLE = (
     ('store.a_replay_that_is_not_read_keeps_no_transaction_open', WAL),
     ('store.a_large_answer_is_deleted_without_being_overwritten', WAL),
     ('store.after_a_sync_that_failed_the_log_begins_anew', DISK),
+    ('store.a_group_whose_sync_failed_waits_for_a_new_log_together', DISK),
     ('store.*full_disk*', DISK),
     ('store.disk_full_of_accepted_work_is_emptied_by_doing_it', DISK),
     ('store.answer_too_large_for_the_disk_never_frees_the_key', DISK),
