@@ -227,7 +227,7 @@ def test_a_large_answer_is_deleted_without_being_overwritten(t):
 def test_after_a_sync_that_failed_the_log_begins_anew(t):
     disk = Disk(t)
     once = once_with(t, 'cat >/dev/null; ' + OK, env=disk.env,
-                     server={'busy_timeout': '500ms'})
+                     server={'busy_timeout': '500ms', 'admin_path': '/admin'})
     before = once.post('before')
     first(before, 201)
     # A reader needs the log as it is.
@@ -240,6 +240,11 @@ def test_after_a_sync_that_failed_the_log_begins_anew(t):
     disk.mend()
     problem(once.post('waits'), 'store-unavailable')
     eq(len(t.ledger()), 1)
+    health = once.get('/admin/health')
+    eq(health.status, 503)
+    assert b'begin anew because a sync has failed' in health.body, health
+    time.sleep(0.7)     # a second after that began
+    eq(once.log_lines('event=write-lock-held'), [])
     assert os.stat(once.database + '-wal').st_size >= length
     db.execute('COMMIT')
     # Until the committer has tried again, it refuses at once.

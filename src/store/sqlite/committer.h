@@ -185,7 +185,8 @@ struct committer_health {
 	enum rc closed;
 	unsigned unrecorded; /* outcomes that failed, or took too long */
 	unsigned overdue;    /* of these: took longer than busy_timeout */
-	bool locked;         /* another process holds the write lock */
+	bool locked;         /* another process holds the write lock, */
+	bool distrusted;     /* or the log, which is to begin anew */
 };
 void committer_health(struct committer *c, struct committer_health *health);
 

@@ -368,6 +368,7 @@ thread_watch(struct committer *c)
 
 	lock_take(&c->lock);
 	c->health.closed = closed;
+	c->health.distrusted = c->distrusted;
 	if (committer_is_stuck(c))
 		closed = RC_UNRECORDED;
 	lock_give(&c->lock);
@@ -443,7 +444,8 @@ committer_thread(void *arg)
 		    (c->closed_at == 0 ||
 			clock_mono() - c->closed_at < c->busy_timeout)) {
 			committer_missed_lock(c, since);
-			share_blocked(c->share);
+			if (!c->distrusted)
+				share_blocked(c->share);
 			continue;
 		}
 		committer_had_lock(c);

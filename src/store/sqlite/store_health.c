@@ -125,7 +125,10 @@ can_write(struct store *store, char *why, size_t size)
 	if (h.last == RC_WENT_BACK || h.last == RC_REPLACED)
 		store_guard_why(&store->guard, why, size);
 	else if (h.locked)
-		snprintf(why, size, "another process holds the write lock");
+		snprintf(why, size, "another process %s",
+		    h.distrusted ? "reads the write-ahead log, which is to "
+				   "begin anew because a sync has failed"
+				 : "holds the write lock");
 	else if (h.closed == RC_UNRECORDED)
 		snprintf(why, size, "%u %s not recorded yet; nothing new runs",
 		    h.unrecorded,
