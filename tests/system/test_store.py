@@ -280,6 +280,20 @@ def test_a_group_whose_sync_failed_waits_for_a_new_log_together(t):
     wait_until(lambda: once.post('after').status == 201, 'the new log')
 
 
+def test_a_start_whose_commit_fails_takes_the_store_for_no_older_copy(t):
+    disk = Disk(t)
+    once = once_with(t, env=disk.env)
+    done = once.post('k')
+    first(done, 201)
+    once.kill()
+    disk.fail_once()
+    once.start()
+    assert disk.has_failed()
+    eq(once.log_lines('event=store-went-back'), [])
+    replay(once.post('k'), done)
+    first(once.post('new'), 201)
+
+
 # --- a full disk ---
 
 def on_small_disk(t, size, body=OK, **kw):

@@ -99,7 +99,8 @@ set_clock(struct store *store, enum rc begun, bool *moved)
 /*
  * Writes the time, so that this database differs from every earlier copy of
  * itself and a copy put in its place is noticed.  Mends the count of the
- * bytes of stored requests, which may have been planted.
+ * bytes of stored requests, which may have been planted.  The guard reads
+ * before: if the COMMIT fails, it must not miss what was written here.
  */
 static enum rc
 leave_mark(struct store *store)
@@ -108,10 +109,10 @@ leave_mark(struct store *store)
 	enum rc rc;
 
 	db_bindf(s, "i", store_now(store));
-	if ((rc = db_step_done(s)) != RC_OK ||
-	    (rc = store_guard_past(&store->guard, store->writer)) != RC_OK ||
+	if ((rc = store_guard_past(&store->guard, store->writer)) != RC_OK ||
 	    (rc = store_guard_seal(&store->guard, store->writer, true)) !=
-		RC_OK)
+		RC_OK ||
+	    (rc = db_step_done(s)) != RC_OK)
 		return rc;
 	return db_step_done(db_stmt(store->writer, QUERY_KEPT_MEND));
 }

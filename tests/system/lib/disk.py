@@ -31,9 +31,11 @@ class Disk:
     def mend(self):
         os.unlink(self.t.path('disk.fails'))
 
-    def fail_once(self):
-        with open(self.t.path('disk.fails-once'), 'w'):
-            pass    # a sync may remove it at once
+    def fail_once(self, after=0):
+        """So many syncs succeed before."""
+        # In one step: a sync may remove it at once.
+        name = self.t.write('disk.fails-once.new', 'x' * after)
+        os.rename(name, self.t.path('disk.fails-once'))
 
     def has_failed(self):
         return not self.t.exists('disk.fails-once')
