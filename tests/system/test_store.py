@@ -294,6 +294,30 @@ def test_a_start_whose_commit_fails_takes_the_store_for_no_older_copy(t):
     first(once.post('new'), 201)
 
 
+def test_after_a_sync_that_failed_at_the_start_the_log_begins_anew(t):
+    """What another process left unsynced in the log may be lost by that, and
+    with it whatever is committed behind it."""
+    disk = Disk(t)
+    once = once_with(t, 'cat >/dev/null; ' + OK, env=disk.env)
+    for i in range(20):
+        first(once.post('k%d' % i), 201)
+    length = os.stat(once.database + '-wal').st_size
+    failed = 0
+    for after in range(4):      # one of them is a sync of the folder
+        once.kill()
+        disk.fail_once(after)
+        once.start()
+        assert disk.has_failed()
+        first(once.post('new%d' % after), 201)
+        if len(once.log_lines('event=store-error')) > failed:
+            failed += 1
+            assert os.stat(once.database + '-wal').st_size < length, after
+        for i in range(20):
+            first(once.post('k%d-%d' % (after, i)), 201)
+    eq(failed, 3)   # COMMIT; the log, and the file that it is moved to
+    replay(once.post('k0'), once.post('k0'))
+
+
 # --- a full disk ---
 
 def on_small_disk(t, size, body=OK, **kw):

@@ -137,6 +137,7 @@ struct committer_options {
 	int64_t shift;        /* store time is clock_boot() + shift */
 	int64_t busy_timeout; /* ms */
 	uint64_t max_wal;     /* bytes */
+	bool distrusted;      /* a sync of the log has failed */
 };
 
 enum rc

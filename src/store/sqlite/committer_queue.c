@@ -185,6 +185,7 @@ committer_start(struct committer **out, const struct committer_options *o)
 	c->shift = o->shift;
 	c->busy_timeout = o->busy_timeout;
 	c->max_wal = o->max_wal;
+	c->distrusted = o->distrusted;
 	c->news = o->news;
 	committer_list_init(&c->queue);
 	committer_list_init(&c->later);

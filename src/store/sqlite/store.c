@@ -143,6 +143,7 @@ start_clock(struct store *store)
 		rc = store->daemon ? leave_mark(store) : RC_OK;
 		if (rc == RC_OK)
 			rc = db_commit(db);
+		store->distrusted = rc == RC_IO;
 		if (rc != RC_OK && rc != RC_READONLY && !moved) {
 			db_rollback(db);
 			return RC_OK;
@@ -162,8 +163,8 @@ start_guard(struct store *store)
 	if ((rc = start_clock(store)) != RC_OK)
 		return rc;
 	/* The seal is in the file from now on, unless others read. */
-	if (store->daemon)
-		(void)db_checkpoint(db, false);
+	if (store->daemon && db_checkpoint(db, false) == RC_IO)
+		store->distrusted = true;
 	if ((rc = db_begin_read(db)) == RC_OK)
 		rc = store_guard_past(&store->guard, db);
 	if (rc == RC_OK)
@@ -242,6 +243,7 @@ store_start(
 	co.shift = store->base.ahead;
 	co.busy_timeout = o->busy_timeout;
 	co.max_wal = o->max_wal;
+	co.distrusted = store->distrusted;
 	return committer_start(&store->committer, &co);
 }
 

@@ -36,8 +36,9 @@ struct store {
 	char *file; /* the resolved name of the database */
 	struct store_guard guard;
 	unsigned mode;
-	bool daemon; /* opened with create, and not by an operator */
-	bool full;   /* a commit is synced */
+	bool daemon;     /* opened with create, and not by an operator */
+	bool full;       /* a commit is synced */
+	bool distrusted; /* a sync failed before the committer was started */
 	int64_t busy_timeout;
 	struct identity_seed seed;
 	struct db *writer;
