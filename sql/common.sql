@@ -37,6 +37,13 @@ DELETE FROM once_topic WHERE name = ?1;
 -- scan: there are a few topics
 SELECT 1::bigint FROM once_topic LIMIT 1;
 
+-- Whether the caller ?1 has at least ?2 keys in progress, also those of a lost
+-- process that are not recovered yet.  No lease has a deadline before ?3.
+-- name: active_beyond
+SELECT 1::bigint FROM $running
+WHERE locked_until >= ?3 AND caller = ?1::bigint
+LIMIT 1 OFFSET ?2::bigint - 1;
+
 -- Changes of a key -----------------------------------------------------------
 
 -- A verb reads the row, a function of step.h changes the record, and one of the

@@ -203,14 +203,6 @@ FROM (SELECT recent, max(last_id,
 	(SELECT coalesce(max(id), 0) FROM once_key NOT INDEXED)) AS m
     FROM once_meta WHERE id = 1);
 
--- Whether the caller ?1 has at least ?2 keys in progress.
--- name: active_beyond
-SELECT 1 FROM $by_owner
-    AND owner >= 0 AND state = 'in_progress' AND caller = ?1
-UNION ALL SELECT 1 FROM $recent
-    AND owner >= 0 AND state = 'in_progress' AND caller = ?1
-LIMIT 1 OFFSET ?2 - 1;
-
 -- name: kept_bytes
 SELECT kept_bytes FROM once_meta WHERE id = 1;
 

@@ -216,14 +216,6 @@ SELECT k.id, nextval('once_key_id'), 0::bigint,
 FROM (SELECT 1) one LEFT JOIN once_key k
     ON k.digest = $1 AND k.key = $2 AND k.path = $3 AND k.scope = $4;
 
--- Whether the caller $1 has at least $2 keys in progress.  Keys of a lost
--- process are not in progress when their deadline is long over.
--- name: active_beyond
-SELECT 1::bigint FROM once_key
-WHERE owner IS NOT NULL AND locked_until >= $now - 60000
-    AND state = 'in_progress' AND caller = $1::bigint
-LIMIT 1 OFFSET $2::bigint - 1;
-
 -- The bytes of all stored requests, and of one.
 -- list: kept_sum
 (SELECT coalesce(sum(l.bytes), 0)::bigint FROM generate_series(0, 31) g(stripe),

@@ -67,8 +67,8 @@ store_admit_ask(struct tx *tx, const struct store_admit *p)
 	    identity->path, identity->scope, what->caller,
 	    (int64_t)what->max_open);
 	if (what->max_active > 0)
-		tx_send(tx, TX_ACTIVE_BEYOND, "ii", what->caller,
-		    (int64_t)what->max_active);
+		tx_send(tx, TX_ACTIVE_BEYOND, "iii", what->caller,
+		    (int64_t)what->max_active, p->leases_from);
 	if (admit_is_kept(p))
 		tx_send(tx, TX_KEPT_ROOM, "wsssiii", &p->number, identity->key,
 		    identity->path, identity->scope,

@@ -46,8 +46,9 @@ struct store_admit {
 	/* the same of others that the transaction has admitted since it
 	 * asked */
 	uint64_t before;
-	int64_t used;        /* bytes of the store, if there is a max_store */
-	int64_t queued_from; /* no key is queued for an earlier time */
+	int64_t used; /* bytes of the store, if there is a max_store */
+	/* see struct store_base */
+	int64_t leases_from, queued_from;
 	/* the transaction has other callers', which wait: RC_LOST if it is more
 	 * than the insert of a row */
 	bool shared;

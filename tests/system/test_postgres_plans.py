@@ -44,7 +44,7 @@ FREQUENT = (
     ('find', (digest('x'), b'x', b'/', b's')),
     ('answer', (7, b'7', b'/', b's')),
     ('admit', (digest('x'), b'x', b'/', b's', 11, 1000)),
-    ('active_beyond', (11, 5)),
+    ('active_beyond', (11, 5, 0)),
     ('kept_room', (digest('x'), b'x', b'/', b's', 11 << 22, 5, 0)),
     ('queue_length', (None, 11, 0)),
     ('record_new', record(1 << 40, 'x')),

@@ -44,7 +44,7 @@ def costs(once, n):
         'session_there': (OWNER, 0, n - 1),
         'session_check': (OWNER, once.epoch),
         'admit': (digest('new'), b'new', b'/payments', b'alice', 11, 5),
-        'active_beyond': (11, 5),
+        'active_beyond': (11, 5, leases),
         'kept_room': (digest('new'), b'new', b'/payments', b'alice', 0, 5,
                       1 << 30),
         'queue_length': (None, 11, queued),

@@ -80,6 +80,18 @@ STORE_TEST(key_above_the_limit_of_its_caller_does_not_run)
 	assert_within("ann", "f", 4, DECIDE_CROWDED);
 }
 
+STORE_TEST(lease_whose_process_is_lost_counts_until_it_is_recovered)
+{
+	struct store_reservation r = limited("ann", "a", 1);
+
+	reserve_as(&r);
+	set_value("a", K_LOCKED_UNTIL, 1); /* long past */
+	reopen();
+	assert_within("ann", "b", 1, DECIDE_CROWDED);
+	assert_int_equal(sweep(store), 1);
+	assert_within("ann", "b", 1, DECIDE_RUN);
+}
+
 STORE_TEST(only_keys_in_progress_count)
 {
 	struct store_reservation r;

@@ -91,6 +91,7 @@ admit_begin(struct postgres_admit *x, struct store *s, struct store_admit *p)
 	x->admit = p;
 	p->secret = s->secret;
 	p->used = s->bytes;
+	p->leases_from = s->base.leases_from;
 	p->queued_from = s->base.queued_from;
 	if (p->keep)
 		p->more = (uint64_t)what->environment_len + what->body_len;
