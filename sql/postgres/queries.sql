@@ -143,10 +143,10 @@ SELECT format('DO %L', format('BEGIN
 
 -- Processes and their transactions -------------------------------------------
 
--- Locks the row of a process that is suspected, if it has not moved: until the
--- end of the transaction it cannot move.
+-- Whether a process that is suspected has not moved.  It may move right after
+-- that: see store_recover.c.
 -- name: owner_still
-SELECT 1::bigint FROM once_owner WHERE id = $1 AND beat = $2 FOR UPDATE;
+SELECT 1::bigint FROM once_owner WHERE id = $1 AND beat = $2;
 
 -- Waits for the transactions of a process that is gone, which may go on in the
 -- server.

@@ -3,7 +3,9 @@
  *
  * An owner of this host whose lock is free is dead: its keys are recovered by
  * their on_crash.  An owner of another host is only suspected: its keys become
- * unknown whatever their on_crash is, and it may still record its outcomes.
+ * unknown whatever their on_crash is, and it may still record its outcomes.  So
+ * its row is not locked: if it moves again while its keys become unknown, no
+ * harm is done.
  *
  * A transaction is bounded, because other writes wait for its locks meanwhile.
  * A row that another one has locked, perhaps a handler's, is left for the next
@@ -126,8 +128,7 @@ recover_one(
 	return RC_OK;
 }
 
-/* Some leases of the owner r->to; goes to the next owner if there is room.  The
- * beats of one that is suspected wait for the end of the transaction. */
+/* Some leases of the owner r->to; goes to the next owner if there is room. */
 static enum rc
 recover_owner(struct tx *tx, struct recover *r, struct record *lost)
 {
@@ -137,7 +138,7 @@ recover_owner(struct tx *tx, struct recover *r, struct record *lost)
 	int n = 0;
 
 	if (owner->suspected && owner->beat > 0)
-		rc = tx->ops->hold_owner(tx, owner->id, owner->beat);
+		rc = tx->ops->owner_still(tx, owner->id, owner->beat);
 	if (rc == RC_LOST) { /* it moves again */
 		r->to = (struct recover_place){ .owner = r->to.owner + 1 };
 		return RC_OK;
@@ -153,8 +154,6 @@ recover_owner(struct tx *tx, struct recover *r, struct record *lost)
 		rc = store_effects_free(tx, owner->id, &r->effects);
 	if (r->room > 0)
 		r->to = (struct recover_place){ .owner = r->to.owner + 1 };
-	if (owner->suspected)
-		r->room = 0;
 	return rc;
 }
 

@@ -141,10 +141,9 @@ struct tx_ops {
 	 * p->part, or is NULL. */
 	enum rc (*request)(struct tx *, struct store_admit *p, int64_t id);
 	enum rc (*request_part)(struct tx *, struct store_admit *p);
-	/* Of an owner that is suspected: it does not move from that beat before
-	 * the transaction ends; or RC_LOST: it has moved.  NULL in a store of
-	 * one host. */
-	enum rc (*hold_owner)(struct tx *, int64_t owner, int64_t beat);
+	/* RC_LOST: an owner that is suspected has moved since that beat.  NULL
+	 * in a store of one host. */
+	enum rc (*owner_still)(struct tx *, int64_t owner, int64_t beat);
 };
 
 struct tx {

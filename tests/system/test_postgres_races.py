@@ -107,6 +107,18 @@ def test_a_process_that_has_moved_is_not_suspected(t):
     eq(once.run('owner_still', OWNER, 2), [['1']])
 
 
+def test_a_process_moves_while_another_one_suspects_it(t):
+    server, once = store(t)
+    suspected = server.session(prepare=server.queries)
+    once.do(once.text('owner_new', OWNER, 'machine', 'boot', 1))
+    once.do('BEGIN')
+    eq(once.run('owner_still', OWNER, 1), [['1']])
+    suspected.do('SET lock_timeout = 1000')
+    suspected.run('owner_beat', OWNER, 'machine', 'boot', 1)
+    once.do('COMMIT')
+    eq(once.run('owner_still', OWNER, 1), [])
+
+
 def test_the_row_of_a_process_stays_as_long_as_it_has_a_lease(t):
     _, once = store(t)
     reserve(once)

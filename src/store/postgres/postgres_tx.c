@@ -206,9 +206,8 @@ tx_postgres_request(struct tx *tx, struct store_admit *p, int64_t id)
 	    : rc;
 }
 
-/* The row of a process that has not moved is locked: then it cannot. */
 static enum rc
-tx_postgres_hold_owner(struct tx *tx, int64_t owner, int64_t beat)
+tx_postgres_owner_still(struct tx *tx, int64_t owner, int64_t beat)
 {
 	struct postgres_tx *t = of_postgres(tx);
 	enum rc rc;
@@ -232,7 +231,7 @@ static const struct tx_ops ops = {
 	.erase = tx_postgres_erase,
 	.body = tx_postgres_body,
 	.request = tx_postgres_request,
-	.hold_owner = tx_postgres_hold_owner,
+	.owner_still = tx_postgres_owner_still,
 };
 
 struct shared {
