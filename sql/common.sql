@@ -53,6 +53,10 @@ LIMIT 1 OFFSET ?2::bigint - 1;
 -- name: record_read
 SELECT $row FROM once_key k WHERE k.id = ?1 $lock_key;
 
+-- Without a lock.
+-- name: record_look
+SELECT $row FROM once_key k WHERE k.id = ?1;
+
 -- No row if another transaction has locked it.
 -- name: record_read_free
 SELECT $row FROM once_key k WHERE k.id = ?1 $lock_key $unless_locked;

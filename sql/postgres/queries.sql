@@ -398,12 +398,11 @@ WHERE NOT EXISTS (SELECT 1 FROM once_owner o WHERE o.id <> $1::bigint);
 
 -- Finishing -------------------------------------------------------------------
 
--- Erases the request of a key; only if the key is in the state $2 now, unless
--- that is NULL.
+-- Erases the request of a key that has been changed to the state $2.
 -- name: request_erase
 WITH request AS (DELETE FROM once_request o
     WHERE o.key_id = (SELECT id FROM once_key WHERE id = $1
-	AND state = coalesce($2::text, state))
+	AND state = $2::text)
     RETURNING $request_size AS bytes, o.pieces),
 pieces AS (DELETE FROM once_piece p
     WHERE p.number = ANY (ARRAY(SELECT r.pieces FROM request r))),
@@ -411,22 +410,7 @@ kept AS (UPDATE once_kept s SET seq = s.seq + 1, bytes = s.bytes - request.bytes
     FROM request WHERE $kept_here)
 SELECT count(*) FROM request;
 
--- Writes all that step_complete() sets, without a look at the row before, among
--- operations of others; $17 and $18 are ms from the time of the statement.  No
--- row: the attempt has no lease any more, or one on suspicion.
--- name: finish
-UPDATE once_key SET (state, token, owner, locked_until, attempt_lock, lock_file,
-	reconcile_after, late_token, last_error, replayable, status,
-	body_length)
-    = ROW($5::text, $6::text, $7::bigint, $8::bigint, $9::bigint, $10::bigint,
-	$11::bigint, $12::text, $13::bytea, $14::boolean, $15::bigint,
-	$16::bigint),
-    updated_at = $now + $17::bigint, expires_at = $server_clock + $18::bigint,
-    kind = $19::bigint, response_version = $20::bigint, reason = $21,
-    headers = $22, body = $23
-WHERE $record_was RETURNING expires_at;
-
--- Whether the key has the answer that finish has perhaps stored, or had it and
+-- Whether the key has the answer that a group has perhaps stored, or had it and
 -- is past already.
 -- name: finished
 SELECT state = 'expired' OR state = 'completed' AND replayable = $2

@@ -130,7 +130,7 @@ admit_read_record(struct tx *tx, struct store_admit *p)
 {
 	enum rc rc;
 
-	tx_send(tx, TX_BROWSE_ROW, "i", p->seen.id);
+	tx_send(tx, TX_RECORD_LOOK, "i", p->seen.id);
 	if ((rc = tx_result(tx)) == RC_OK && (rc = tx_next(tx)) == RC_OK)
 		rc = tx_this_record(tx, &p->found);
 	if (rc == RC_CORRUPT)

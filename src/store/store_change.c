@@ -81,8 +81,8 @@ store_change_write(struct tx *tx, const struct record *was,
 						    : NULL);
 	}
 	if (rc == RC_OK && (s->gone || s->answer == STEP_DELETED))
-		rc = tx->ops->erase(tx, was->id, TX_ALL);
+		rc = tx->ops->erase(tx, was->id, TX_ALL, r->state);
 	else if (rc == RC_OK && s->request == STEP_DELETED)
-		rc = tx->ops->erase(tx, was->id, TX_REQUEST);
+		rc = tx->ops->erase(tx, was->id, TX_REQUEST, r->state);
 	return rc == RC_OK ? tx_must_change(tx) : rc;
 }

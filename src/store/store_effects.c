@@ -230,7 +230,7 @@ row_write(struct tx *tx, const struct effect *was, const struct effect *e)
 	if (rc == RC_OK && delivered)
 		rc = tx_changed(tx, &n);
 	if (rc == RC_OK && !payload)
-		rc = tx->ops->erase(tx, e->id, TX_PAYLOAD);
+		rc = tx->ops->erase(tx, e->id, TX_PAYLOAD, RECORD_NONE);
 	return rc;
 }
 

@@ -53,8 +53,9 @@ outcome_begin(struct store_outcome *outcome, enum outcome_verb verb, int64_t id)
 	return o;
 }
 
-enum rc
-store_outcome_step(const struct outcome_change *o, struct record *r,
+/* Changes the record by the function of step.h for that verb. */
+static enum rc
+outcome_step(const struct outcome_change *o, struct record *r,
     struct step_time at, struct step *s)
 {
 	const struct store_outcome *outcome = &o->outcome;
@@ -109,7 +110,7 @@ outcome_refused(const struct outcome_change *o, struct tx *tx)
 
 static enum rc
 outcome_write(struct outcome_change *o, struct tx *tx, const struct record *was,
-    const struct record *r, const struct step *s)
+    const struct record *r, struct step *s)
 {
 	struct rows_answer c;
 	enum rc rc;
@@ -117,6 +118,8 @@ outcome_write(struct outcome_change *o, struct tx *tx, const struct record *was,
 	rows_answer(&o->outcome, &c);
 	if (c.apart)
 		c.nbody = 0;
+	if (o->no_request)
+		s->request = STEP_STAYS;
 	rc = store_change_write(tx, was, r, s, &c);
 	if (rc == RC_OK && !s->confirmed)
 		rc = outcome_refused(o, tx);
@@ -125,26 +128,66 @@ outcome_write(struct outcome_change *o, struct tx *tx, const struct record *was,
 	return rc;
 }
 
+/* Changes the record that was read, and frees it. */
+static enum rc
+outcome_change(struct outcome_change *o, struct tx *tx, struct record *r)
+{
+	const struct record was = *r;
+	struct step s = { 0 };
+	enum rc rc = outcome_step(o, r, tx->at, &s);
+
+	if (rc == RC_OK && (s.answer == STEP_SET || s.confirmed))
+		rc = tx->ops->body(tx, o, s.confirmed);
+	if (rc == RC_OK)
+		rc = outcome_write(o, tx, &was, r, &s);
+	record_free(r);
+	return rc;
+}
+
 enum rc
 store_outcome_run(struct tx *tx, void *arg)
 {
 	struct outcome_change *o = arg;
-	struct step s = { 0 };
-	struct record r, was;
+	struct record r;
 	enum rc rc;
 
 	memset(&o->done, 0, sizeof(o->done));
 	rc = store_change_read(tx, o->id, true, &r);
+	return rc == RC_OK ? outcome_change(o, tx, &r) : rc;
+}
+
+bool
+store_outcome_is_small(const struct outcome_change *o)
+{
+	struct rows_answer c;
+
+	rows_answer(&o->outcome, &c);
+	return o->verb == OUTCOME_FINISH && o->attempt <= 1 &&
+	    o->outcome.state == RECORD_COMPLETED && !o->outcome.refused.is &&
+	    o->outcome.errors.len == 0 && !c.apart;
+}
+
+void
+store_outcome_ask(struct tx *tx, const struct outcome_change *o)
+{
+	tx_send(tx, TX_RECORD_LOOK, "i", o->id);
+}
+
+enum rc
+store_outcome_take(struct tx *tx, struct outcome_change *o)
+{
+	struct record r = { 0 };
+	enum rc rc;
+
+	memset(&o->done, 0, sizeof(o->done));
+	if ((rc = tx_result(tx)) == RC_OK)
+		rc = tx_record(tx, &r);
 	if (rc != RC_OK)
-		return rc;
-	was = r;
-	rc = store_outcome_step(o, &r, tx->at, &s);
-	if (rc == RC_OK && (s.answer == STEP_SET || s.confirmed))
-		rc = tx->ops->body(tx, o, s.confirmed);
-	if (rc == RC_OK)
-		rc = outcome_write(o, tx, &was, &r, &s);
+		return rc == RC_NOTFOUND ? RC_LOST : rc;
+	if (r.state == RECORD_IN_PROGRESS)
+		return outcome_change(o, tx, &r);
 	record_free(&r);
-	return rc;
+	return RC_LOST;
 }
 
 bool

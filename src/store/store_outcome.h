@@ -69,12 +69,18 @@ bool store_outcome_drop(struct store_outcome *outcome, int64_t id);
 struct outcome_change *store_finish_begin(struct store_outcome *outcome,
     const struct store_lease *lease, int64_t retention);
 
-/* Changes the record by the function of step.h for that verb. */
-enum rc store_outcome_step(const struct outcome_change *o, struct record *r,
-    struct step_time at, struct step *s);
-
 /* The transaction of an outcome. */
 tx_body store_outcome_run;
+
+/*
+ * The same in two steps, as in store_admit.h: the row is read without a lock,
+ * and the change must find it as it was.  Only of an outcome that is small: the
+ * second step reads no other result.  RC_LOST: it must be run alone, because
+ * the key is no longer in progress.
+ */
+bool store_outcome_is_small(const struct outcome_change *o);
+void store_outcome_ask(struct tx *tx, const struct outcome_change *o);
+enum rc store_outcome_take(struct tx *tx, struct outcome_change *o);
 
 /*
  * Take back, later, what a transaction with the result RC_PENDING may have

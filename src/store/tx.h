@@ -131,8 +131,11 @@ struct tx_ops {
 	/* The number of the spec of a fingerprint, which gets one. */
 	enum rc (*spec)(struct tx *, const char *spec, int64_t *number);
 	/* Deletes that.  Its failure may be that of a later result.  Statements
-	 * before it are left to tx_must_change(), or their results are read. */
-	enum rc (*erase)(struct tx *, int64_t id, enum tx_beside what);
+	 * before it are left to tx_must_change(), or their results are read.
+	 * state: a request is deleted only if that is what its key was changed
+	 * to. */
+	enum rc (*erase)(struct tx *, int64_t id, enum tx_beside what,
+	    enum record_state state);
 	/* Stores the body of that answer, if it does not go into the row, or
 	 * deletes what was stored of it before; drop: in any case. */
 	enum rc (*body)(struct tx *, struct outcome_change *o, bool drop);

@@ -131,7 +131,7 @@ def test_the_row_of_a_process_stays_as_long_as_it_has_a_lease(t):
         once.do(once.text('session_delete', OWNER))
         eq(once.value(rows), '2')
         once.do('UPDATE once_owner SET beat = beat + 1')
-    once.run('finish', *ended(1))
+    once.run('record_write_answer', *ended(1))
     once.do(once.text('owner_delete', OWNER))
     once.do(once.text('session_delete', OWNER))
     eq(once.value(rows), '0')
@@ -257,7 +257,7 @@ def test_two_passes_take_different_keys(t):
     for i in range(1, 7):
         token = '%032x' % i
         reserve(once, 'k%d' % i, token=token)
-        once.run('finish', *ended(i, token, 0))
+        once.run('record_write_answer', *ended(i, token, 0))
         once.do('UPDATE once_key SET expires_at = %d WHERE id = %d' %
                 (7 - i, i))
     once.do('BEGIN')

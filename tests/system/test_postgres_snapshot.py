@@ -29,7 +29,7 @@ def lives(once, first):
     for n in range(first, first + RUNS):
         once.run('session_next', OWNER, once.epoch, 0, n)
         reserve(once, 'k%d' % n, id=n, lease=LONG_AGO, request=REQUEST)
-        once.run('finish', *ended(n))
+        once.run('record_write_answer', *ended(n))
         once.run('owner_beat', OWNER, 'host', 'boot', 1)
 
 
@@ -53,6 +53,7 @@ def costs(once, n):
         'caller_lock': (11,),
         'find': (digest('k1'), b'k1', b'/payments', b'alice'),
         'record_read': (1 << 40,),
+        'record_look': (1 << 40,),
         'record_delete': (1 << 40, 'completed', 1, None),
         'request_erase': (1 << 40, 'completed'),
         'kept_bytes': (),

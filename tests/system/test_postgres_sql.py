@@ -98,7 +98,8 @@ def test_passes_find_few_rows_among_many_keys(t):
             ('expire_rows', (0, 'none', 0, 100, None)),
             ('expire_ahead', (0, 'none', 0, 100, None)), ('gauge_open', ()),
             ('gauge_running', (0,)), ('status', ('0' * 32,)),
-            ('record_read', (1 << 40,)), ('finish', ended(1 << 40)),
+            ('record_read', (1 << 40,)), ('record_look', (1 << 40,)),
+            ('record_write_answer', ended(1 << 40)),
             ('tally', (0, 'none', 0, 100))):
         for mode in ('custom', 'generic'):
             once.do('SET plan_cache_mode = force_%s_plan' % mode)

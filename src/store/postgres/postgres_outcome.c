@@ -18,72 +18,41 @@ postgres_outcome_is_final(enum rc rc)
 
 /* --- in a group ----------------------------------------------------------- */
 
-/* What the end of the attempt makes of its record, as far as it changes that;
- * the times are ms from that of the transaction. */
-static enum rc
-finish_record(const struct outcome_change *o, struct record *r, struct step *s)
-{
-	static const struct step_time at = { 0 };
+struct finish {
+	struct postgres_outcome *outcome;
+	struct postgres_tx tx;
+	enum rc rc; /* of store_outcome_take() */
+};
 
-	memset(s, 0, sizeof(*s));
-	memset(r, 0, sizeof(*r));
-	r->id = o->id;
-	r->state = RECORD_IN_PROGRESS;
-	r->attempt = o->attempt;
-	memcpy(r->token, o->token, sizeof(r->token));
-	return store_outcome_step(o, r, at, s);
+static void
+finish_ask(struct pg *pg, void *arg)
+{
+	struct finish *f = arg;
+	const struct outcome_change *change = &f->outcome->change;
+
+	postgres_tx_begin(&f->tx, change->outcome.store, pg);
+	f->tx.unlocked = f->tx.asked = f->tx.timed = true;
+	store_outcome_ask(&f->tx.tx, change);
 }
 
 static void
 finish_send(struct pg *pg, void *arg, struct txn_group *group)
 {
-	const struct outcome_change *o =
-	    &((const struct postgres_outcome *)arg)->change;
-	struct rows_answer c;
-	struct record r;
-	struct step s;
+	struct finish *f = arg;
 
-	(void)group;
-	(void)finish_record(o, &r, &s); /* as in finish_may_share() */
-	rows_answer(&o->outcome, &c);
-	pg_send(pg, PG_QUERY_FINISH, "isdsstzzzzztt?zziiddtoo", o->id,
-	    record_state_name(RECORD_IN_PROGRESS), o->attempt, o->token,
-	    record_state_name(r.state), r.token, r.owner, r.locked_until,
-	    r.attempt_lock, r.lock_file, r.reconcile_after, r.late_token,
-	    r.last_error, (int)r.replayable, (int64_t)r.status, r.body_length,
-	    r.updated_at, r.expires_at, c.kind, STORE_RESPONSE_VERSION,
-	    c.reason, c.fields, c.nfields, c.body, c.nbody);
-	if (!o->no_request && s.request == STEP_DELETED)
-		pg_send_quietly(pg, PG_QUERY_REQUEST_ERASE, "is", o->id,
-		    record_state_name(r.state));
+	(void)pg;
+	postgres_tx_time(&f->tx, group->now, group->clock);
+	f->rc = store_outcome_take(&f->tx.tx, &f->outcome->change);
 }
 
 static enum rc
 finish_read(struct pg *pg, void *arg)
 {
-	struct postgres_outcome *o = arg;
-	enum rc rc = pg_one(pg, "i", &o->change.done.expires_at);
+	struct finish *f = arg;
+	const enum rc rc = postgres_tx_end(&f->tx);
 
-	return rc == RC_NOTFOUND ? RC_BUSY : rc;
-}
-
-/*
- * A small response of an attempt that surely has its lease.  A handler that
- * shares the database may have stored its own: then a group tries in vain.
- */
-static bool
-finish_may_share(const struct store *s, const struct outcome_change *o)
-{
-	struct rows_answer c;
-	struct record r;
-	struct step step;
-
-	if (o->token[0] == '\0' || s->base.shared || o->attempt > 1 ||
-	    o->outcome.state != RECORD_COMPLETED || o->outcome.refused.is ||
-	    o->outcome.errors.len > 0 || finish_record(o, &r, &step) != RC_OK)
-		return false;
-	rows_answer(&o->outcome, &c);
-	return !c.apart;
+	(void)pg;
+	return f->rc == RC_OK ? rc : f->rc;
 }
 
 /* Reads the results of a group that has taken place; RC_LOST: the key has
@@ -110,16 +79,19 @@ finish_read_again(struct pg *pg, struct postgres_outcome *o)
 static enum rc
 outcome_share(struct store *s, struct postgres_outcome *o, bool *alone)
 {
-	struct txn_op op = {
-		.send = finish_send, .read = finish_read, .arg = o
-	};
+	struct finish f = { .outcome = o };
+	struct txn_op op = { .ask = finish_ask,
+		.send = finish_send,
+		.read = finish_read,
+		.arg = &f };
 	enum txn_shared how;
 	enum rc rc = postgres_share(s, TXN_WRITE, &op, &how);
 
 	o->shares = false;
 	o->unread = how == TXN_SHARED_UNREAD;
 	*alone = o->unread || how == TXN_SHARED_ALONE ||
-	    (how == TXN_SHARED_DONE && rc == RC_BUSY);
+	    (how == TXN_SHARED_DONE && rc != RC_OK);
+	o->did = f.tx.tx.did;
 	return rc;
 }
 
@@ -209,7 +181,9 @@ postgres_outcome_do(struct store *s, struct outcome_change *change,
 		return RC_PENDING;
 	}
 	o->unread = o->held = false;
-	o->shares = finish_may_share(s, change);
+	/* A handler that shares the database may have stored its own answer:
+	 * then a group tries in vain. */
+	o->shares = !s->base.shared && store_outcome_is_small(change);
 	FAULT(OP_ASKED);
 	for (;;) {
 		rc = postgres_outcome_try(s, o);

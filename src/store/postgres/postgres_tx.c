@@ -148,13 +148,15 @@ erase_later(struct postgres_tx *t, int64_t id)
 }
 
 static enum rc
-tx_postgres_erase(struct tx *tx, int64_t id, enum tx_beside what)
+tx_postgres_erase(
+    struct tx *tx, int64_t id, enum tx_beside what, enum record_state state)
 {
 	struct postgres_tx *t = of_postgres(tx);
 
 	switch (what) {
 	case TX_REQUEST:
-		pg_send(t->pg, PG_QUERY_REQUEST_ERASE, "in", id);
+		pg_send(t->pg, PG_QUERY_REQUEST_ERASE, "is", id,
+		    record_state_name(state));
 		t->unread++;
 		break;
 	case TX_ALL:

@@ -179,11 +179,12 @@ struct txn_group {
  * threads.  Any thread of the pool's calls its functions.
  */
 struct txn_op {
-	/* Of a write: queues statements that read; NULL: there are none.  They
-	 * lock nothing, because a lock would be held over a round trip. */
+	/* Of a write: queues statements that read, before any operation of the
+	 * group is sent; NULL: there are none.  They lock nothing, because a
+	 * lock would be held over a round trip. */
 	void (*ask)(struct pg *, void *arg);
 	/* Reads the results of those, and queues the other statements, which do
-	 * not depend on the results of one another.  group: with ask only. */
+	 * not depend on the results of one another.  group: of a write. */
 	void (*send)(struct pg *, void *arg, struct txn_group *group);
 	/* Reads the results of all of them.  Whatever it returns, the
 	 * transaction is committed. */

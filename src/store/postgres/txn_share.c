@@ -96,14 +96,6 @@ wait_for_group(struct txn_pool *pool, struct txn_queue *q, struct txn_op *op)
 
 /* --- one group ------------------------------------------------------------ */
 
-static bool
-group_asks(const struct txn_op *group)
-{
-	while (group != NULL && group->ask == NULL)
-		group = group->next;
-	return group != NULL;
-}
-
 static void
 send_all(const struct txn_pool *pool, struct pg *pg, enum txn_kind kind,
     const struct txn_op *group, struct txn_group *common)
@@ -117,37 +109,28 @@ send_all(const struct txn_pool *pool, struct pg *pg, enum txn_kind kind,
 	}
 }
 
-static enum rc
-read_common(struct pg *pg, struct txn_group *common)
-{
-	return pg_one(pg, "--mm", &common->now, &common->clock);
-}
-
 struct group {
 	const struct txn_pool *pool;
 	enum txn_kind kind;
 	struct txn_op *ops;
 };
 
-/* Sends all statements of the transaction, in one round trip or two. */
+/* Sends all statements, of a transaction that writes in two round trips. */
 static enum rc
 send_group(struct pg *pg, const struct group *g)
 {
-	const bool two = g->kind == TXN_WRITE && group_asks(g->ops);
 	struct txn_group common = { 0 };
 	enum rc rc = RC_OK;
 
 	for (struct txn_op *op = g->ops; op != NULL; op = op->next)
 		if (op->ask != NULL)
 			op->ask(pg, op->arg);
-	if (two && (rc = pg_sync(pg)) == RC_OK)
-		rc = read_common(pg, &common);
+	if (g->kind == TXN_WRITE && (rc = pg_sync(pg)) == RC_OK)
+		rc = pg_one(pg, "--mm", &common.now, &common.clock);
 	if (rc != RC_OK)
 		return rc;
 	send_all(g->pool, pg, g->kind, g->ops, &common);
-	if ((rc = pg_sync(pg)) == RC_OK && g->kind == TXN_WRITE && !two)
-		rc = read_common(pg, &common);
-	return rc;
+	return pg_sync(pg);
 }
 
 static enum rc

@@ -115,11 +115,13 @@ mark_last(struct sqlite_tx *t)
 }
 
 static enum rc
-tx_sqlite_erase(struct tx *tx, int64_t id, enum tx_beside what)
+tx_sqlite_erase(
+    struct tx *tx, int64_t id, enum tx_beside what, enum record_state state)
 {
 	struct sqlite_tx *t = of_sqlite(tx);
 	enum rc rc = what == TX_ALL ? mark_last(t) : RC_OK;
 
+	(void)state;
 	if (rc != RC_OK)
 		return rc;
 	if (t->leaves) {

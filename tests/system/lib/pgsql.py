@@ -186,10 +186,13 @@ def record(id, key, state='in_progress', caller=11, token=TOKEN, lease=60000,
             '11111111-1111-4111-8111-111111111111')
 
 
-def ended(id, token=TOKEN, retention=1000):
-    """The parameters of finish: an attempt is completed, with an answer."""
-    return (id, 'in_progress', 1, token, 'completed', *[None] * 8, True, 200,
-            2, 0, retention, 0, 1, None, b'', b'ab')
+def ended(id, token=TOKEN, retention=86400000):
+    """The parameters of record_write_answer: an attempt is completed."""
+    values = list(record(id, '', 'completed')[4:35])
+    values[1] = 1    # attempt
+    values[8] += retention - 86400000
+    values[19:22] = True, 200, 2    # kept, status, body_length
+    return (id, 'in_progress', 1, token, *values, 0, 2, None, b'', b'ab')
 
 
 def reserve(once, key='k', id=None, request=None, **kw):
