@@ -66,13 +66,11 @@ has_failed(enum rc rc)
 	return failed;
 }
 
-static void
-note_write(struct store *s, enum rc rc)
+void
+postgres_note(struct store *s, enum rc rc)
 {
-	const bool failed = has_failed(rc);
-
 	lock_take(&s->lock);
-	s->last = failed ? rc : RC_OK;
+	s->failed = rc;
 	lock_give(&s->lock);
 }
 
@@ -88,10 +86,8 @@ postgres_share(struct store *s, enum txn_kind kind, struct txn_op *op,
 		return rc;
 	if (kind == TXN_WRITE && op->committed > 0)
 		metrics_observe(METRICS_COMMIT_BATCH, op->committed);
-	if (kind == TXN_WRITE)
-		note_write(s, *how == TXN_SHARED_UNREAD ? RC_OK : rc);
-	else
-		(void)has_failed(rc);
+	if (*how != TXN_SHARED_UNREAD && has_failed(rc) && kind == TXN_WRITE)
+		postgres_note(s, rc);
 	return rc;
 }
 
@@ -105,10 +101,8 @@ postgres_run(struct store *s, enum txn_kind kind, txn_body *body, void *arg)
 		return body(s->copying, arg);
 	}
 	rc = txn_run(s->pool, kind, body, arg);
-	if (kind == TXN_WRITE)
-		note_write(s, rc);
-	else if (kind != TXN_TWICE)
-		(void)has_failed(rc);
+	if (kind != TXN_TWICE && has_failed(rc) && kind == TXN_WRITE)
+		postgres_note(s, rc);
 	return rc;
 }
 

@@ -56,18 +56,6 @@ postgres_may_begin_now(const struct store *s)
 	return txn_unsafe(s->pool) != NULL ? RC_UNSAFE : RC_OK;
 }
 
-/* RC_EXISTS, RC_LOST: nothing was to be changed, or another process was
- * faster. */
-void
-postgres_admit_result(struct store *s, enum rc rc)
-{
-	if (rc == RC_EXISTS || rc == RC_LOST)
-		return;
-	lock_take(&s->lock);
-	s->reserving = rc;
-	lock_give(&s->lock);
-}
-
 /* --- the transaction ------------------------------------------------------ */
 
 struct postgres_admit {
@@ -258,7 +246,8 @@ postgres_admit_do(struct store *s, struct store_admit *p)
 	FAULT(OP_ASKED);
 	admit_begin(&x, s, p);
 	rc = admit_try(&x);
-	postgres_admit_result(s, rc);
+	if (rc == RC_OK)
+		postgres_note(s, RC_OK);
 	if (rc == RC_OK && (x.did & TX_WORK) != 0)
 		store_news_made(s->base.news);
 	/* The group took the lease, and this caller does not use it. */

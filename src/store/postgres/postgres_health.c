@@ -61,49 +61,48 @@ run_trial(struct pg *pg, void *reason)
 }
 
 /*
- * After a reservation that failed a row is inserted as a trial: a web server
- * that asks for health may send no request until it is good.
+ * After a failure a write is tried, which writes nothing but the number of this
+ * session's last transaction; and a daemon's inserts a key, as a trial: a web
+ * server that asks for health may send no request until it is good.
  */
-static bool
-can_reserve(struct store *s, char *why, size_t size)
+static enum rc
+try_write(struct store *s, char *why, size_t size)
 {
 	char reason[REASON_SIZE] = "";
-	enum rc rc;
+	enum rc rc = postgres_ask(s, TXN_WRITE, PG_QUERY_META, "", "---");
 
-	lock_take(&s->lock);
-	rc = s->reserving;
-	lock_give(&s->lock);
-	if (rc == RC_OK || !s->daemon)
-		return true;
+	if (rc != RC_OK) {
+		snprintf(why, size, "the database cannot be written: %s",
+		    postgres_why(s, rc, reason, sizeof(reason)));
+		return rc;
+	}
+	if (!s->daemon)
+		return RC_OK;
 	rc = postgres_run(s, TXN_WRITE, run_trial, reason);
-	postgres_admit_result(s, rc == RC_EXISTS ? RC_OK : rc);
-	if (rc != RC_EXISTS)
-		snprintf(why, size, "no key can be reserved: %s",
-		    *reason != '\0' ? reason : rc_text(rc));
-	return rc == RC_EXISTS;
+	if (rc == RC_EXISTS)
+		return RC_OK;
+	snprintf(why, size, "no key can be reserved: %s",
+	    *reason != '\0' ? reason : rc_text(rc));
+	return rc;
 }
 
-/* A write is tried only if the last one failed.  It writes nothing but the
- * number of this session's last transaction. */
 static bool
 can_write(struct store *s, char *why, size_t size)
 {
-	char reason[256];
-	enum rc last;
+	enum rc rc;
 
-	lock_take(&s->lock);
-	last = s->last;
-	lock_give(&s->lock);
-	if (last != RC_OK)
-		last = postgres_ask(s, TXN_WRITE, PG_QUERY_META, "", "---");
-	if (postgres_may_begin(s, NULL) == RC_UNRECORDED)
+	if (postgres_may_begin(s, NULL) == RC_UNRECORDED) {
 		tell_unrecorded(s, why, size);
-	else if (last != RC_OK)
-		snprintf(why, size, "the database cannot be written: %s",
-		    postgres_why(s, last, reason, sizeof(reason)));
-	else
+		return false;
+	}
+	lock_take(&s->lock);
+	rc = s->failed;
+	lock_give(&s->lock);
+	if (rc == RC_OK)
 		return true;
-	return false;
+	rc = try_write(s, why, size);
+	postgres_note(s, rc);
+	return rc == RC_OK;
 }
 
 bool
@@ -111,8 +110,7 @@ postgres_health(struct store *s, char *why, size_t size)
 {
 	if (!has_all(s, why, size) ||
 	    postgres_check_server(s, why, size) != RC_OK ||
-	    !can_write(s, why, size) || !can_reserve(s, why, size) ||
-	    !store_attempt_check(s, why, size))
+	    !can_write(s, why, size) || !store_attempt_check(s, why, size))
 		return false;
 	postgres_clock_tell(s, why, size);
 	return true;

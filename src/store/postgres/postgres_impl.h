@@ -103,9 +103,8 @@ struct store {
 	int64_t looked;        /* clock_boot() of the last look at them */
 	unsigned beats;        /* of the keeper, which alone uses it */
 	unsigned nlate, nheld; /* all of late; those that are held */
-	int failing;  /* outcomes that their callers have failed to record */
-	enum rc last; /* of the last write */
-	enum rc reserving; /* of the last reservation that was needed */
+	int failing;    /* outcomes that their callers have failed to record */
+	enum rc failed; /* see postgres_note() */
 	/* What follows is the keeper's. */
 	struct postgres_clock believed; /* the last; boot is 0: none */
 	int64_t began;                  /* clock_boot() of the first beat */
@@ -120,7 +119,7 @@ struct store {
 
 /*
  * Runs a transaction, see txn_run(), and counts its failure, unless its kind is
- * TXN_TWICE.  How a write ended is noted for health.  While a copy into this
+ * TXN_TWICE.  Of a write that is noted for health.  While a copy into this
  * store is compared, it is a part of the transaction of the copy.
  */
 enum rc
@@ -129,6 +128,10 @@ postgres_run(struct store *s, enum txn_kind kind, txn_body *body, void *arg);
 /* The same for TXN_WRITE, which counts as a change that a commit made durable:
  * it is not about this process alone. */
 enum rc postgres_write(struct store *s, txn_body *body, void *arg);
+
+/* Notes for health that a write has failed, or a lookup, without which no key is
+ * reserved; RC_OK: a key was reserved since. */
+void postgres_note(struct store *s, enum rc rc);
 
 /* A transaction that writes (see tx.h), in the body of one of the kind
  * TXN_WRITE; *did: what it did. */
@@ -322,9 +325,6 @@ bool postgres_outcome_is_final(enum rc rc);
 void postgres_keeper_take(struct store *s, struct postgres_outcome *o);
 
 /* --- admitting, see postgres_admit.c -------------------------------------- */
-
-/* Notes for health how a transaction that admits a request ended. */
-void postgres_admit_result(struct store *s, enum rc rc);
 
 /* RC_UNRECORDED: outcomes cannot be recorded, so that nothing may begin; or
  * those of that path (NULL: any) because of locks in the database.  RC_UNSAFE:

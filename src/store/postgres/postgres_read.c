@@ -208,9 +208,8 @@ postgres_lookup(struct store *s, const struct store_identity *identity,
 		record_check(record);
 	else
 		record_free(record);
-	/* Without a lookup no key is reserved. */
 	if (rc != RC_OK && rc != RC_NOTFOUND)
-		postgres_admit_result(s, rc);
+		postgres_note(s, rc);
 	return rc;
 }
 
