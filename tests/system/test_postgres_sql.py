@@ -138,10 +138,10 @@ def with_row(once, state, also=None):
 
 
 UNCONFIRMED = "token = '%s', owner = 7, locked_until = 5" % TOKEN
-# What a record becomes: the values of $record_values, and no new spec.
-RECORD = ('unknown', 1, None, None, None, False, 1000, 1, None, False, 0, None,
+# What a record becomes: no new spec, and the values of $record_values.
+RECORD = (-1, 'unknown', 1, None, None, None, False, 1000, 1, None, 0, None,
           None, 5, None, 0, None, False, None, False, None, None, None, b'f',
-          11, None, None, None, None, None, -1)
+          11, None, None, None, None, None)
 # A statement; the states that it changes, and what such a row has besides; its
 # parameters; and, for each that is compared, its place and a wrong value.
 CHANGES = (

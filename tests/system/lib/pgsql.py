@@ -18,6 +18,7 @@ def statements(name):
     """[(name, text, reason to scan)] as queries.awk makes them."""
     tables = subprocess.run(
         ['awk', '-f', os.path.join(SQL, 'queries.awk')] +
+        [os.path.join(SQL, 'rows.sql')] +
         [os.path.join(SQL, 'postgres', file) for file in FILES] +
         [os.path.join(SQL, 'common.sql')] +
         [os.path.join(SQL, 'postgres', file) for file in SCHEMA],
@@ -171,28 +172,32 @@ def admit(once, key, caller=11, max_open=0):
     return dict(zip(('id', 'next', 'recent', 'open'), row))
 
 
-def record(id, key, state='in_progress', caller=11, token=TOKEN, lease=60000,
-           queued=False):
-    """The parameters of record_new, by the clock of this process."""
+def values(id, state, caller=11, token=TOKEN, lease=60000, queued=False):
+    """Those of $record_values, by the clock of this process."""
     now = int(time.time() * 1000)
     leased = state == 'in_progress'
-    return (id, key.encode(), *IDENTITY, state, int(leased),
-            token if leased else None, OWNER if leased else None,
-            now + lease if leased else None, False, 86400000, now,
-            None if leased else now + 86400000, False, 0, None, None, 0, None,
-            0, '%032x' % id if queued else None, queued,
-            now if queued else None, False, 0, 0, None, b'f' * 32, caller,
-            b'192.0.2.7', None, 'POST', None, None, 1, digest(key),
-            '11111111-1111-4111-8111-111111111111')
+    return [state, int(leased), token if leased else None,
+            OWNER if leased else None, now + lease if leased else None, False,
+            86400000, now, None if leased else now + 86400000, 0, None, None,
+            0, None, 0, '%032x' % id if queued else None, queued,
+            now if queued else None, False, 0, 0, None, b'f' * 16, caller,
+            b'192.0.2.7', None, 'POST', None, None]
+
+
+def record(id, key, state='in_progress', *args, **kw):
+    """The parameters of record_new."""
+    return (id, key.encode(), *IDENTITY, 1, digest(key),
+            '11111111-1111-4111-8111-111111111111',
+            *values(id, state, *args, **kw))
 
 
 def ended(id, token=TOKEN, retention=86400000):
     """The parameters of record_write_answer: an attempt is completed."""
-    values = list(record(id, '', 'completed')[4:35])
-    values[1] = 1    # attempt
-    values[8] += retention - 86400000
-    values[19:22] = True, 200, 2    # kept, status, body_length
-    return (id, 'in_progress', 1, token, *values, 0, 2, None, b'', b'ab')
+    changed = values(id, 'completed')
+    changed[1] = 1    # attempt
+    changed[8] += retention - 86400000
+    changed[18:21] = True, 200, 2    # kept, status, body_length
+    return (id, 'in_progress', 1, token, -1, 0, 2, None, b'', b'ab', *changed)
 
 
 def reserve(once, key='k', id=None, request=None, **kw):
