@@ -591,16 +591,6 @@ WHERE p.pronamespace = $our_schema AND p.proname::text = ANY ($parts)
 	AND coalesce(replace(array_to_string(p.proconfig, ' '), '"', ''), '')
 	= replace('search_path=' || current_setting('search_path'), '"', ''));
 
--- Settings by which the server passes over damage, so that rows may be missing.
--- Only a superuser can set them.
--- name: careless_settings
--- scan: reads the settings, when an operator asks
-SELECT count(*), string_agg(name, ', ' ORDER BY name)
-FROM pg_settings
-WHERE name IN ('data_sync_retry', 'ignore_checksum_failure',
-	'ignore_invalid_pages', 'zero_damaged_pages')
-    AND setting = 'on';
-
 -- Whether a COMMIT waits for a standby, and whether there are standbys; an
 -- ordinary role sees no more of them than that.
 -- name: standbys

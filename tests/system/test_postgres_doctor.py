@@ -133,9 +133,6 @@ def test_doctor_names_what_safety_rests_on_and_lacks(t):
         eq(found[name].split()[0], 'BAD')
         has(found[name], says)
         server.sql(back)
-    finds('durability', 'turn zero_damaged_pages off',
-          'ALTER ROLE postgres SET zero_damaged_pages = on',
-          'ALTER ROLE postgres RESET zero_damaged_pages')
     finds('schema', 'without once_key_digest_key',
           'ALTER TABLE once_key DROP CONSTRAINT once_key_digest_key',
           'ALTER TABLE once_key ADD UNIQUE (digest)')

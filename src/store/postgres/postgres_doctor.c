@@ -46,13 +46,9 @@ check_time(const struct store *s, struct findings *f)
 static void
 check_server(struct store *s, struct findings *f)
 {
-	struct postgres_names careless = { .query =
-					       PG_QUERY_CARELESS_SETTINGS };
 	struct txn_server server;
 	enum rc rc = postgres_run(s, TXN_LOOK, txn_server_read, &server);
 
-	if (rc == RC_OK)
-		rc = postgres_names_read(s, &careless);
 	if (rc != RC_OK) {
 		store_doctor_add(
 		    f, "server", false, "cannot be asked: %s", rc_text(rc));
@@ -67,11 +63,6 @@ check_server(struct store *s, struct findings *f)
 		    "the server's setting %s is off, so a commit may be lost: "
 		    "turn it on",
 		    server.off);
-	else if (careless.n > 0)
-		store_doctor_add(f, "durability", false,
-		    "the server passes over damage, so keys may be missing: "
-		    "turn %s off",
-		    careless.text);
 	else
 		store_doctor_add(f, "durability", true,
 		    "fsync and full_page_writes are on, synchronous_commit "
