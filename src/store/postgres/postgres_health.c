@@ -14,11 +14,10 @@
 #define REASON_SIZE 256
 
 static bool
-has_all(struct store *s, char *why, size_t size)
+has_all(const struct store *s, char *why, size_t size)
 {
 	struct txn_health h;
 
-	postgres_loss_look(s);
 	txn_health(s->pool, &h);
 	if (h.went_back && h.other)
 		snprintf(why, size, "%s", TXN_OTHER);
@@ -164,13 +163,15 @@ go_on(struct store *s)
 	return postgres_owner_new(s);
 }
 
-static void
-loss_look(struct store *s)
+void
+postgres_loss_look(struct store *s)
 {
+	struct txn_health h;
 	int64_t losses = 0;
 	enum rc rc;
 
-	if (txn_apart(s->pool, run_losses, &losses) != RC_OK ||
+	txn_health(s->pool, &h);
+	if (!h.went_back || txn_apart(s->pool, run_losses, &losses) != RC_OK ||
 	    losses <= s->losses)
 		return;
 	rc = go_on(s);
@@ -179,18 +180,6 @@ loss_look(struct store *s)
 	log_event(LOG_WARN, "loss-accepted", NULL,
 	    LOG_S("database", txn_database(s->pool)), LOG_I("losses", losses),
 	    LOG_S("result", rc_text(rc)));
-}
-
-void
-postgres_loss_look(struct store *s)
-{
-	struct txn_health h;
-
-	txn_health(s->pool, &h);
-	if (!h.went_back || !s->daemon || atomic_exchange(&s->renewing, true))
-		return;
-	loss_look(s);
-	s->renewing = false;
 }
 
 void

@@ -84,11 +84,7 @@ struct store {
 	_Atomic int64_t owner;               /* this process in once_session;
 					      * of a daemon in once_owner too */
 	atomic_bool standby;                 /* a COMMIT waits for one */
-	_Atomic int64_t losses;              /* once_meta.losses, as of the
-					      * last sign that all commits are
-					      * there */
 	atomic_bool name_shared; /* another host has this one's name: logged */
-	atomic_bool renewing;    /* see postgres_loss_look() */
 	_Atomic int64_t held_at; /* once_meta.held_at while time stands still */
 	_Atomic int64_t bytes;   /* of the tables, as of the last sweep */
 
@@ -106,6 +102,8 @@ struct store {
 	int failing;    /* outcomes that their callers have failed to record */
 	enum rc failed; /* see postgres_note() */
 	/* What follows is the keeper's. */
+	int64_t losses; /* once_meta.losses, as of the last sign that all
+			 * commits are there */
 	struct postgres_clock believed; /* the last; boot is 0: none */
 	int64_t began;                  /* clock_boot() of the first beat */
 	int64_t held_by_wall;           /* see struct ahead, own */
@@ -242,7 +240,7 @@ struct postgres_former {
 };
 
 /* If the store went back, and an operator has accepted the loss since: goes on
- * as a new owner. */
+ * as a new owner.  The keeper's. */
 void postgres_loss_look(struct store *s);
 void postgres_former_free(struct postgres_former *f);
 
