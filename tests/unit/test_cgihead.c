@@ -19,65 +19,60 @@
 
 /* Heads that are accepted; what follows the empty line is the body "B". */
 static const struct good {
-	const char *name, *head;
+	const char *head;
 	int status;
 	const char *reason, *fields;
 } good[] = {
-	{ "LF", "Content-Type: t\n\n", 200, "", T },
-	{ "CRLF", "Content-Type: t\r\n\r\n", 200, "", T },
-	{ "LF and CRLF mixed", "Content-Type: t\r\nA: b\n\r\n", 200, "",
-	    T "A: b\r\n" },
-	{ "Status alone", "Status: 204\n\n", 204, "", "" },
-	{ "Status with a reason", "Status: 201 Made it so\n\n", 201,
-	    "Made it so", "" },
-	{ "Status, name in any case", "sTaTuS:201\n\n", 201, "", "" },
-	{ "Status with blanks around it", "Status: \t 404  Nope \t\n\n", 404,
-	    "Nope", "" },
-	{ "Status 200, the least", "Status: 200\n\n", 200, "", "" },
-	{ "Status 599, the most", "Status: 599\n\n", 599, "", "" },
-	{ "reason in Latin-1", "Status: 200 d\351j\340\n\n", 200, "d\351j\340",
-	    "" },
-	{ "reason of 63 bytes",
-	    "Status: 200 "
-	    "123456789012345678901234567890123456789012345678901234567890123"
-	    "\n\n",
+	/* line ends */
+	{ "Content-Type: t\n\n", 200, "", T },
+	{ "Content-Type: t\r\n\r\n", 200, "", T },
+	{ "Content-Type: t\r\nA: b\n\r\n", 200, "", T "A: b\r\n" },
+	/* Status */
+	{ "Status: 204\n\n", 204, "", "" },
+	{ "Status: 201 Made it so\n\n", 201, "Made it so", "" },
+	{ "sTaTuS:201\n\n", 201, "", "" },
+	{ "Status: \t 404  Nope \t\n\n", 404, "Nope", "" },
+	{ "Status: 200\n\n", 200, "", "" },
+	{ "Status: 599\n\n", 599, "", "" },
+	/* reasons */
+	{ "Status: 200 d\351j\340\n\n", 200, "d\351j\340", "" },
+	/* of 63 bytes ... */
+	{ "Status: 200 "
+	  "123456789012345678901234567890123456789012345678901234567890123"
+	  "\n\n",
 	    200,
 	    "123456789012345678901234567890123456789012345678901234567890123",
 	    "" },
-	{ "reason of 64 bytes is left out",
-	    "Status: 200 "
-	    "1234567890123456789012345678901234567890123456789012345678901234"
-	    "\n\n",
+	/* ... and of 64 bytes, which is left out */
+	{ "Status: 200 "
+	  "1234567890123456789012345678901234567890123456789012345678901234"
+	  "\n\n",
 	    200, "", "" },
-	{ "Location elsewhere is 302", "Location: http://h/p\n\n", 302, "",
-	    "Location: http://h/p\r\n" },
-	{ "Location with Status", "Location: /p\nStatus: 201\n\n", 201, "",
-	    "Location: /p\r\n" },
-	{ "relative Location is 302", "Location: p\n\n", 302, "",
-	    "Location: p\r\n" },
-	{ "order and repeats kept",
-	    "B: 1\nA: 2\nContent-Type: t\nB: 3\nb: 1\n\n", 200, "",
+	/* Location */
+	{ "Location: http://h/p\n\n", 302, "", "Location: http://h/p\r\n" },
+	{ "Location: /p\nStatus: 201\n\n", 201, "", "Location: /p\r\n" },
+	{ "Location: p\n\n", 302, "", "Location: p\r\n" },
+	/* order and repeats stay */
+	{ "B: 1\nA: 2\nContent-Type: t\nB: 3\nb: 1\n\n", 200, "",
 	    "B: 1\r\nA: 2\r\n" T "B: 3\r\nb: 1\r\n" },
-	{ "blanks around values go, those within stay",
-	    T "A:b\nC: \t d \t e \t\n\n", 200, "", T "A: b\r\nC: d \t e\r\n" },
-	{ "empty value", T "A:\nB: \n\n", 200, "", T "A: \r\nB: \r\n" },
-	{ "bytes above 0x7f in a value", T "A: \200\377\n\n", 200, "",
-	    T "A: \200\377\r\n" },
-	{ "every character of a token", T "!#$%&'*+-.^_`|~09azAZ: x\n\n", 200,
-	    "", T "!#$%&'*+-.^_`|~09azAZ: x\r\n" },
-	{ "colons in a value", T "A: b:c: d\n\n", 200, "", T "A: b:c: d\r\n" },
-	{ "hop-by-hop left out",
-	    T "Transfer-Encoding: chunked\nKeep-Alive: 5\nA: b\n\n", 200, "",
+	/* values and names */
+	{ T "A:b\nC: \t d \t e \t\n\n", 200, "", T "A: b\r\nC: d \t e\r\n" },
+	{ T "A:\nB: \n\n", 200, "", T "A: \r\nB: \r\n" },
+	{ T "A: \200\377\n\n", 200, "", T "A: \200\377\r\n" },
+	{ T "!#$%&'*+-.^_`|~09azAZ: x\n\n", 200, "",
+	    T "!#$%&'*+-.^_`|~09azAZ: x\r\n" },
+	{ T "A: b:c: d\n\n", 200, "", T "A: b:c: d\r\n" },
+	/* what is left out */
+	{ T "Transfer-Encoding: chunked\nKeep-Alive: 5\nA: b\n\n", 200, "",
 	    T "A: b\r\n" },
-	{ "what Connection names left out",
-	    "Connection: x-a, Foo\nX-A: 1\n" T "foo: 2\nFoo-2: 3\n\n", 200, "",
+	{ "Connection: x-a, Foo\nX-A: 1\n" T "foo: 2\nFoo-2: 3\n\n", 200, "",
 	    T "Foo-2: 3\r\n" },
-	{ "X-CGI-* left out", "X-CGI-Foo: 1\nx-cgi-: 2\nX-CGI: 3\n" T "\n", 200,
-	    "", "X-CGI: 3\r\n" T },
-	{ "Content-Length stays", T "Content-Length: 1\n\n", 200, "",
-	    T "Content-Length: 1\r\n" },
-	{ "tab in the reason", "Status: 200 a\tb\n\n", 200, "a\tb", "" },
-	{ "a field called HTTP", T "HTTP: x\n\n", 200, "", T "HTTP: x\r\n" },
+	{ "X-CGI-Foo: 1\nx-cgi-: 2\nX-CGI: 3\n" T "\n", 200, "",
+	    "X-CGI: 3\r\n" T },
+	/* what stays */
+	{ T "Content-Length: 1\n\n", 200, "", T "Content-Length: 1\r\n" },
+	{ "Status: 200 a\tb\n\n", 200, "a\tb", "" },
+	{ T "HTTP: x\n\n", 200, "", T "HTTP: x\r\n" },
 };
 
 /* What the last parse() of a case made. */
@@ -117,7 +112,7 @@ TEST(accepted)
 
 		snprintf(output, sizeof(output), "%sB", g->head);
 		(void)renew(NULL);
-		print_message("%s\n", g->name);
+		print_message("%s\n", g->head);
 		assert_int_equal(parse(output, n + 1, true), OK);
 		assert_int_equal(h.body_start, n);
 		assert_int_equal(r.kind, RESPONSE_DOCUMENT);
@@ -149,65 +144,54 @@ TEST(accepted)
 #define TWICE       BIT(TWICE)
 
 static const struct mend {
-	const char *name, *head;
+	const char *head;
 	unsigned mended;
 	int status;
 	const char *reason, *fields;
 } mends[] = {
-	{ "empty line in front, LF", "\n" T "\n", EMPTY_LINE, 200, "", T },
-	{ "empty lines in front, CRLF", "\r\n\r\n" T "\r\n", EMPTY_LINE, 200,
-	    "", T },
-	{ "empty line before a status line", "\nHTTP/1.1 201 x\n\n",
-	    EMPTY_LINE | STATUS_LINE, 201, "x", "" },
-	{ "status line HTTP/1.1", "HTTP/1.1 202 Later\r\n" T "\r\n",
-	    STATUS_LINE, 202, "Later", T },
-	{ "status line HTTP/1.0 alone", "HTTP/1.0 404\n\n", STATUS_LINE, 404,
-	    "", "" },
-	{ "Location after a status line", "HTTP/1.1 301 x\nLocation: /p\n\n",
-	    STATUS_LINE, 301, "x", "Location: /p\r\n" },
-	{ "status line and the same Status: CGI.pm with -nph",
-	    "HTTP/1.0 202 Accepted\r\nServer: s\r\n"
-	    "Status: 202 Accepted\r\n" T "\r\n",
+	/* empty lines in front */
+	{ "\n" T "\n", EMPTY_LINE, 200, "", T },
+	{ "\r\n\r\n" T "\r\n", EMPTY_LINE, 200, "", T },
+	{ "\nHTTP/1.1 201 x\n\n", EMPTY_LINE | STATUS_LINE, 201, "x", "" },
+	/* status lines */
+	{ "HTTP/1.1 202 Later\r\n" T "\r\n", STATUS_LINE, 202, "Later", T },
+	{ "HTTP/1.0 404\n\n", STATUS_LINE, 404, "", "" },
+	{ "HTTP/1.1 301 x\nLocation: /p\n\n", STATUS_LINE, 301, "x",
+	    "Location: /p\r\n" },
+	/* CGI.pm with -nph */
+	{ "HTTP/1.0 202 Accepted\r\nServer: s\r\n"
+	  "Status: 202 Accepted\r\n" T "\r\n",
 	    STATUS_LINE, 202, "Accepted", "Server: s\r\n" T },
-	{ "Status counts before a status line",
-	    "HTTP/1.1 200 OK\nStatus: 404 Nope\n\n", STATUS_LINE, 404, "Nope",
+	/* Status counts before a status line */
+	{ "HTTP/1.1 200 OK\nStatus: 404 Nope\n\n", STATUS_LINE, 404, "Nope",
 	    "" },
-	{ "Status without a reason drops that of the status line",
-	    "HTTP/1.1 200 OK\nStatus: 404\n\n", STATUS_LINE, 404, "", "" },
-	{ "blank before the colon", "Content-Type : t\n\n", BLANK, 200, "", T },
-	{ "blanks before the colon of a Status", "Status \t: 201\n\n", BLANK,
-	    201, "", "" },
-	{ "folded line", T "A: b\n c\n\n", FOLDED, 200, "", T "A: b c\r\n" },
-	{ "folded line, tab, with a colon", T "A: b \r\n\tc: d \r\n\r\n",
-	    FOLDED, 200, "", T "A: b c: d\r\n" },
-	{ "folded twice, with a line of blanks", "A:\n b\n \t\n  c\n" T "\n",
-	    FOLDED, 200, "", "A: b c\r\n" T },
-	{ "folded Content-Type", "Content-Type:\n t\n\n", FOLDED, 200, "", T },
-	{ "folded Status", "Status: 201\n Made it\n\n", FOLDED, 201, "Made it",
-	    "" },
-	{ "folded before the colon", "A\n : b\n" T "\n", FOLDED | BLANK, 200,
-	    "", "A: b\r\n" T },
-	{ "fields that are left out may be folded", "X-CGI-A: b\n c\n" T "\n",
-	    FOLDED, 200, "", T },
-	{ "blank line after a field", T " \n\n", FOLDED, 200, "", T },
-	{ "Status and reason run together", "Status: 200OK\n\n", RUN_ON, 200,
-	    "OK", "" },
-	{ "status line, the same", "HTTP/1.1 404Nope\n\n", RUN_ON | STATUS_LINE,
-	    404, "Nope", "" },
-	{ "Status with a tab for a space", "Status: 200\tOK\n\n", RUN_ON, 200,
-	    "OK", "" },
-	{ "Status twice", "Status: 201 A\nStatus: 201\n\n", TWICE, 201, "A",
-	    "" },
-	{ "Content-Type twice", T "content-type:t \n\n", TWICE, 200, "", T },
-	{ "Content-Type three times, folded once",
-	    "Content-Type: a b\nContent-Type: a\n b\nContent-Type: a b\n\n",
+	{ "HTTP/1.1 200 OK\nStatus: 404\n\n", STATUS_LINE, 404, "", "" },
+	/* blanks before the colon */
+	{ "Content-Type : t\n\n", BLANK, 200, "", T },
+	{ "Status \t: 201\n\n", BLANK, 201, "", "" },
+	/* folded lines */
+	{ T "A: b\n c\n\n", FOLDED, 200, "", T "A: b c\r\n" },
+	{ T "A: b \r\n\tc: d \r\n\r\n", FOLDED, 200, "", T "A: b c: d\r\n" },
+	{ "A:\n b\n \t\n  c\n" T "\n", FOLDED, 200, "", "A: b c\r\n" T },
+	{ "Content-Type:\n t\n\n", FOLDED, 200, "", T },
+	{ "Status: 201\n Made it\n\n", FOLDED, 201, "Made it", "" },
+	{ "A\n : b\n" T "\n", FOLDED | BLANK, 200, "", "A: b\r\n" T },
+	{ "X-CGI-A: b\n c\n" T "\n", FOLDED, 200, "", T },
+	{ T " \n\n", FOLDED, 200, "", T },
+	/* Status and reason run together */
+	{ "Status: 200OK\n\n", RUN_ON, 200, "OK", "" },
+	{ "HTTP/1.1 404Nope\n\n", RUN_ON | STATUS_LINE, 404, "Nope", "" },
+	{ "Status: 200\tOK\n\n", RUN_ON, 200, "OK", "" },
+	/* twice the same */
+	{ "Status: 201 A\nStatus: 201\n\n", TWICE, 201, "A", "" },
+	{ T "content-type:t \n\n", TWICE, 200, "", T },
+	{ "Content-Type: a b\nContent-Type: a\n b\nContent-Type: a b\n\n",
 	    TWICE | FOLDED, 200, "", "Content-Type: a b\r\n" },
-	{ "Location twice", "Location: a\nA: b\nLocation: a\n\n", TWICE, 302,
-	    "", "Location: a\r\nA: b\r\n" },
-	{ "Content-Length twice", T "Content-Length: 1\nContent-Length: 01\n\n",
-	    TWICE, 200, "", T "Content-Length: 1\r\n" },
-	{ "everything at once",
-	    "\nHTTP/1.1 200OK\nStatus : 201\nStatus: 201\n" T " \n\n",
+	{ "Location: a\nA: b\nLocation: a\n\n", TWICE, 302, "",
+	    "Location: a\r\nA: b\r\n" },
+	{ T "Content-Length: 1\nContent-Length: 01\n\n", TWICE, 200, "",
+	    T "Content-Length: 1\r\n" },
+	{ "\nHTTP/1.1 200OK\nStatus : 201\nStatus: 201\n" T " \n\n",
 	    EMPTY_LINE | STATUS_LINE | RUN_ON | BLANK | TWICE | FOLDED, 201, "",
 	    T },
 };
@@ -221,7 +205,7 @@ TEST(mended)
 
 		snprintf(output, sizeof(output), "%sB", m->head);
 		(void)renew(NULL);
-		print_message("%s\n", m->name);
+		print_message("%s\n", m->head);
 		assert_int_equal(parse(output, n + 1, true), OK);
 		assert_int_equal(h.body_start, n);
 		assert_int_equal(r.status, m->status);
@@ -234,89 +218,66 @@ TEST(mended)
 	}
 }
 
-/* "\0" as "\1" in these, for the table's sake. */
-static const struct bad {
-	const char *name, *head;
-	enum cgihead_verdict verdict;
-} bad[] = {
-	{ "two different Status", "Status: 200\nStatus: 201\n\n", DIFFER },
-	{ "two different Status after a status line",
-	    "HTTP/1.1 200 OK\nStatus: 200\nStatus: 404\n\n", DIFFER },
-	{ "two different Content-Type", T "content-type: u\n\n", DIFFER },
-	{ "two different Content-Type, the second folded",
-	    "Content-Type: a\nContent-Type: a\n b\n\n", DIFFER },
-	{ "two different Location", "Location: a\nLocation: b\n\n", DIFFER },
-	{ "two different Content-Length",
-	    T "Content-Length: 1\nContent-Length: 2\n\n", DIFFER },
-	{ "a status line that is none, and a Status",
-	    "HTTP/1.1 100 Continue\nStatus: 200\n\n", STATUS },
-	{ "fold after a status line", "HTTP/1.1 200 OK\n A: b\n\n", MALFORMED },
-	{ "CR in a folded line", T "A: b\n c\rd\n\n", MALFORMED },
-	{ "no Content-Type, Location or Status", "A: b\n\n", MISSING },
-	{ "only a field that is left out", "X-CGI-A: b\n\n", MISSING },
-	{ "a line without a colon", T "hello\n\n", MALFORMED },
-	{ "plain text", "Hello, world\n\n", MALFORMED },
-	{ "first line folded", " " T "\n", MALFORMED },
-	{ "empty name", ": t\n" T "\n", MALFORMED },
-	{ "name with a slash", "a/b: t\n" T "\n", MALFORMED },
-	{ "name with a high byte", "\351: t\n" T "\n", MALFORMED },
-	{ "NUL in a value", T "A: b\1c\n\n", MALFORMED },
-	{ "NUL in a name", T "A\1: b\n\n", MALFORMED },
-	{ "CR in a value", T "A: b\rc\n\n", MALFORMED },
-	{ "CR CR LF", T "A: b\r\r\n\n", MALFORMED },
-	{ "CR CR LF as the empty line", T "\r\r\n\n", MALFORMED },
-	{ "escape in a value", T "A: \033[0m\n\n", MALFORMED },
-	{ "DEL in a value", T "A: \177\n\n", MALFORMED },
-	{ "Status empty", "Status:\n" T "\n", STATUS },
-	{ "Status of three digits and one more", "Status: 2000K\n\n", STATUS },
-	{ "Status of two digits", "Status: 20\n\n", STATUS },
-	{ "Status of four digits", "Status: 2000\n\n", STATUS },
-	{ "Status negative", "Status: -20\n\n", STATUS },
-	{ "Status 199", "Status: 199\n\n", STATUS },
-	{ "Status 100, interim", "Status: 100\n\n", STATUS },
-	{ "Status 600", "Status: 600\n\n", STATUS },
-	{ "Status in words", "Status: OK\n\n", STATUS },
-	{ "Connection names Location", "Connection: Location\nLocation: /x\n\n",
-	    MALFORMED },
-	{ "Connection names Content-Type", "Connection: content-type\n" T "\n",
-	    MALFORMED },
-	{ "status line HTTP/2", "HTTP/2 200\n\n", STATUS },
-	{ "status line HTTP/1", "HTTP/1 200\n\n", STATUS },
-	{ "status line without a status", "HTTP/1.1 \n\n", STATUS },
-	{ "status line cut short", "HTTP/1.1\n\n", STATUS },
-	{ "status line, interim", "HTTP/1.1 100 Continue\n\n", STATUS },
-	{ "status line with a control byte", "HTTP/1.1 200 a\033\n\n",
-	    MALFORMED },
-	{ "status line in lower case", "http/1.1 200 OK\n\n", MALFORMED },
-	{ "status line in second place", T "HTTP/1.1 200 OK\n\n", MALFORMED },
-	{ "Content-Length empty", T "Content-Length:\n\n", LENGTH },
-	{ "Content-Length in words", T "Content-Length: one\n\n", LENGTH },
-	{ "Content-Length negative", T "Content-Length: -1\n\n", LENGTH },
-	{ "Content-Length signed", T "Content-Length: +1\n\n", LENGTH },
-	{ "Content-Length, a list", T "Content-Length: 1, 1\n\n", LENGTH },
-	{ "Content-Length beyond 64 bits",
-	    T "Content-Length: 99999999999999999999\n\n", LENGTH },
+static const char *const differ[] = { "Status: 200\nStatus: 201\n\n",
+	"HTTP/1.1 200 OK\nStatus: 200\nStatus: 404\n\n",
+	T "content-type: u\n\n", "Content-Type: a\nContent-Type: a\n b\n\n",
+	"Location: a\nLocation: b\n\n",
+	T "Content-Length: 1\nContent-Length: 2\n\n" };
+
+static const char *const bad_status[] = {
+	"HTTP/1.1 100 Continue\nStatus: 200\n\n", "Status:\n" T "\n",
+	"Status: 2000K\n\n", "Status: 20\n\n", "Status: 2000\n\n",
+	"Status: -20\n\n", "Status: 199\n\n", "Status: 100\n\n",
+	"Status: 600\n\n", "Status: OK\n\n", "HTTP/2 200\n\n", "HTTP/1 200\n\n",
+	"HTTP/1.1 \n\n", "HTTP/1.1\n\n", "HTTP/1.1 100 Continue\n\n"
 };
 
-TEST(refused)
+/* "\0" as "\1" in these, for the list's sake. */
+static const char *const malformed[] = { "HTTP/1.1 200 OK\n A: b\n\n",
+	T "A: b\n c\rd\n\n", T "hello\n\n", "Hello, world\n\n", " " T "\n",
+	": t\n" T "\n", "a/b: t\n" T "\n", "\351: t\n" T "\n", T "A: b\1c\n\n",
+	T "A\1: b\n\n", T "A: b\rc\n\n", T "A: b\r\r\n\n", T "\r\r\n\n",
+	T "A: \033[0m\n\n", T "A: \177\n\n",
+	"Connection: Location\nLocation: /x\n\n",
+	"Connection: content-type\n" T "\n", "HTTP/1.1 200 a\033\n\n",
+	"http/1.1 200 OK\n\n", T "HTTP/1.1 200 OK\n\n" };
+
+static const char *const missing[] = { "A: b\n\n", "X-CGI-A: b\n\n" };
+
+static const char *const bad_length[] = { T "Content-Length:\n\n",
+	T "Content-Length: one\n\n", T "Content-Length: -1\n\n",
+	T "Content-Length: +1\n\n", T "Content-Length: 1, 1\n\n",
+	T "Content-Length: 99999999999999999999\n\n" };
+
+static void
+check_refused(
+    const char *const *heads, size_t count, enum cgihead_verdict verdict)
 {
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		const struct bad *b = &bad[i];
-		size_t n = strlen(b->head);
+	for (size_t i = 0; i < count; i++) {
+		size_t n = strlen(heads[i]);
 		char output[256];
 
-		memcpy(output, b->head, n + 1);
+		memcpy(output, heads[i], n + 1);
 		for (size_t k = 0; k < n; k++)
 			if (output[k] == '\1')
 				output[k] = '\0';
 		(void)renew(NULL);
-		print_message("%s\n", b->name);
-		assert_int_equal(parse(output, n, true), b->verdict);
-		assert_int_equal(parse(output, n, false), b->verdict);
+		print_message("%s\n", heads[i]);
+		assert_int_equal(parse(output, n, true), verdict);
+		assert_int_equal(parse(output, n, false), verdict);
 		assert_int_equal(r.fields.len, 0);
 		assert_int_equal(h.body_start, 0);
 		assert_int_equal(h.content_length, -1);
 	}
+}
+
+TEST(refused)
+{
+	check_refused(differ, COUNT(differ), DIFFER);
+	check_refused(bad_status, COUNT(bad_status), STATUS);
+	check_refused(malformed, COUNT(malformed), MALFORMED);
+	check_refused(missing, COUNT(missing), MISSING);
+	check_refused(bad_length, COUNT(bad_length), LENGTH);
 }
 
 /* Empty lines alone are no head; more may come. */

@@ -11,7 +11,6 @@
 #define NOW 1000
 
 static const struct row {
-	const char *name;
 	enum record_state state;
 	bool kept;
 	int64_t expires_at;
@@ -19,46 +18,45 @@ static const struct row {
 	bool past;
 	int64_t marker; /* 0: on_expired = run */
 } rows[] = {
-	{ "pending", RECORD_PENDING, false, NOW + 1, DECIDE_BUSY,
-	    DECIDE_MISMATCH, false, 0 },
-	{ "pending, its time over", RECORD_PENDING, false, NOW, DECIDE_BUSY,
-	    DECIDE_MISMATCH, false, 0 },
-	{ "in progress", RECORD_IN_PROGRESS, false, 0, DECIDE_BUSY,
-	    DECIDE_MISMATCH, false, 0 },
-	{ "completed", RECORD_COMPLETED, true, NOW + 1, DECIDE_REPLAY,
-	    DECIDE_MISMATCH, false, 0 },
-	{ "completed, answer not kept", RECORD_COMPLETED, false, NOW + 1,
-	    DECIDE_NOT_KEPT, DECIDE_MISMATCH, false, 0 },
-	{ "completed, never ends by age", RECORD_COMPLETED, true, 0,
-	    DECIDE_REPLAY, DECIDE_MISMATCH, false, 0 },
-	{ "completed, at its end", RECORD_COMPLETED, true, NOW, DECIDE_RUN,
-	    DECIDE_RUN, true, 0 },
-	{ "completed, past its end", RECORD_COMPLETED, true, NOW - 1,
-	    DECIDE_RUN, DECIDE_RUN, true, 0 },
-	{ "completed, not kept, past its end", RECORD_COMPLETED, false, 1,
-	    DECIDE_RUN, DECIDE_RUN, true, 0 },
-	{ "released", RECORD_FAILED_RETRYABLE, false, NOW + 1, DECIDE_RUN,
-	    DECIDE_MISMATCH, false, 0 },
-	{ "released, past its end", RECORD_FAILED_RETRYABLE, false, NOW,
-	    DECIDE_RUN, DECIDE_RUN, true, 0 },
-	{ "unknown", RECORD_UNKNOWN, false, 0, DECIDE_UNKNOWN, DECIDE_MISMATCH,
+	/* pending */
+	{ RECORD_PENDING, false, NOW + 1, DECIDE_BUSY, DECIDE_MISMATCH, false,
+	    0 },
+	{ RECORD_PENDING, false, NOW, DECIDE_BUSY, DECIDE_MISMATCH, false, 0 },
+	{ RECORD_IN_PROGRESS, false, 0, DECIDE_BUSY, DECIDE_MISMATCH, false,
+	    0 },
+	/* completed */
+	{ RECORD_COMPLETED, true, NOW + 1, DECIDE_REPLAY, DECIDE_MISMATCH,
 	    false, 0 },
-	{ "unknown with a time, which counts for nothing", RECORD_UNKNOWN,
-	    false, NOW - 1, DECIDE_UNKNOWN, DECIDE_MISMATCH, false, 0 },
-	{ "dead letter", RECORD_DEAD_LETTER, false, 0, DECIDE_UNKNOWN,
-	    DECIDE_MISMATCH, false, 0 },
-	{ "expired", RECORD_EXPIRED, false, NOW + 1, DECIDE_GONE,
-	    DECIDE_MISMATCH, false, 0 },
-	{ "expired, its marker's time over", RECORD_EXPIRED, false, NOW - 1,
-	    DECIDE_RUN, DECIDE_RUN, true, 0 },
-	{ "completed, to be a marker", RECORD_COMPLETED, true, NOW + 1,
-	    DECIDE_REPLAY, DECIDE_MISMATCH, false, 10 },
-	{ "completed, a marker but for the pass", RECORD_COMPLETED, true,
-	    NOW - 1, DECIDE_GONE, DECIDE_MISMATCH, false, 10 },
-	{ "completed, past its marker's time too", RECORD_COMPLETED, true,
-	    NOW - 10, DECIDE_RUN, DECIDE_RUN, true, 10 },
-	{ "released, a marker but for the pass", RECORD_FAILED_RETRYABLE, false,
-	    NOW, DECIDE_GONE, DECIDE_MISMATCH, false, 10 },
+	{ RECORD_COMPLETED, false, NOW + 1, DECIDE_NOT_KEPT, DECIDE_MISMATCH,
+	    false, 0 },
+	{ RECORD_COMPLETED, true, 0, DECIDE_REPLAY, DECIDE_MISMATCH, false, 0 },
+	/* at its end, and past it */
+	{ RECORD_COMPLETED, true, NOW, DECIDE_RUN, DECIDE_RUN, true, 0 },
+	{ RECORD_COMPLETED, true, NOW - 1, DECIDE_RUN, DECIDE_RUN, true, 0 },
+	{ RECORD_COMPLETED, false, 1, DECIDE_RUN, DECIDE_RUN, true, 0 },
+	/* released */
+	{ RECORD_FAILED_RETRYABLE, false, NOW + 1, DECIDE_RUN, DECIDE_MISMATCH,
+	    false, 0 },
+	{ RECORD_FAILED_RETRYABLE, false, NOW, DECIDE_RUN, DECIDE_RUN, true,
+	    0 },
+	/* unknown, for which a time counts for nothing */
+	{ RECORD_UNKNOWN, false, 0, DECIDE_UNKNOWN, DECIDE_MISMATCH, false, 0 },
+	{ RECORD_UNKNOWN, false, NOW - 1, DECIDE_UNKNOWN, DECIDE_MISMATCH,
+	    false, 0 },
+	{ RECORD_DEAD_LETTER, false, 0, DECIDE_UNKNOWN, DECIDE_MISMATCH, false,
+	    0 },
+	/* expired, and its marker over */
+	{ RECORD_EXPIRED, false, NOW + 1, DECIDE_GONE, DECIDE_MISMATCH, false,
+	    0 },
+	{ RECORD_EXPIRED, false, NOW - 1, DECIDE_RUN, DECIDE_RUN, true, 0 },
+	/* to be a marker; one but for the pass; past that */
+	{ RECORD_COMPLETED, true, NOW + 1, DECIDE_REPLAY, DECIDE_MISMATCH,
+	    false, 10 },
+	{ RECORD_COMPLETED, true, NOW - 1, DECIDE_GONE, DECIDE_MISMATCH, false,
+	    10 },
+	{ RECORD_COMPLETED, true, NOW - 10, DECIDE_RUN, DECIDE_RUN, true, 10 },
+	{ RECORD_FAILED_RETRYABLE, false, NOW, DECIDE_GONE, DECIDE_MISMATCH,
+	    false, 10 },
 };
 
 TEST(no_record_runs)
@@ -79,16 +77,16 @@ TEST(every_state)
 		};
 
 		if (decide(&r, true, true, NOW) != w->same)
-			fail_msg("%s: same fingerprint", w->name);
+			fail_msg("row %zu: same fingerprint", i);
 		if (decide(&r, true, false, NOW) != w->other)
-			fail_msg("%s: other fingerprint", w->name);
+			fail_msg("row %zu: other fingerprint", i);
 		/* Of another's key nothing is told, whatever it is. */
 		for (int same = 0; same < 2; same++)
 			if (decide(&r, false, same, NOW) !=
 			    (w->past ? DECIDE_RUN : DECIDE_OF_ANOTHER))
-				fail_msg("%s: of another", w->name);
+				fail_msg("row %zu: of another", i);
 		if (decide_is_past(&r, NOW) != w->past)
-			fail_msg("%s: past", w->name);
+			fail_msg("row %zu: past", i);
 	}
 }
 
