@@ -9,63 +9,38 @@
 
 #include "prefer.h"
 
-static const struct {
-	const char *field;
-	bool asks;
-} rows[] = {
-	{ "respond-async", true },
-	{ "Respond-ASYNC", true },
-	{ " \trespond-async \t", true },
-	{ "respond-async, wait=100", true },
-	{ "wait=100, respond-async", true },
-	{ "wait=100,respond-async", true },
-	{ ", ,respond-async,,", true },
+static const char *const asking[] = { "respond-async", "Respond-ASYNC",
+	" \trespond-async \t", "respond-async, wait=100",
+	"wait=100, respond-async", "wait=100,respond-async",
+	", ,respond-async,,",
 	/* parameters do not count */
-	{ "respond-async; a=1", true },
-	{ "respond-async ;a ; b=\"x,y;z\"", true },
-	{ "respond-async;", true },
-	{ "respond-async;;a", true },
-	{ "respond-async; a = 1, wait=1", true },
+	"respond-async; a=1", "respond-async ;a ; b=\"x,y;z\"",
+	"respond-async;", "respond-async;;a", "respond-async; a = 1, wait=1",
 	/* an empty value is none */
-	{ "respond-async=\"\"", true },
-	{ "respond-async = \"\"", true },
+	"respond-async=\"\"", "respond-async = \"\"",
 	/* words may hold anything that the grammar allows */
-	{ "return=minimal, respond-async", true },
-	{ "a=\"respond-async, \\\" \\\\\", respond-async", true },
-	{ "a=\"\t\xc3\xa4\xff\", respond-async", true },
-	{ "!#$%&'*+-.^_`|~09AZ=az, respond-async", true },
+	"return=minimal, respond-async",
+	"a=\"respond-async, \\\" \\\\\", respond-async",
+	"a=\"\t\xc3\xa4\xff\", respond-async",
+	"!#$%&'*+-.^_`|~09AZ=az, respond-async",
 	/* the first of one name counts */
-	{ "respond-async, respond-async=1", true },
-	{ "respond-async=1, respond-async", false },
-	{ "respond-async=\"no\"", false },
-	/* another preference */
-	{ "", false },
-	{ " ", false },
-	{ ",", false },
-	{ "wait=100", false },
-	{ "respond-asyncx", false },
-	{ "respond", false },
-	{ "x; respond-async", false },
-	{ "x=respond-async", false },
-	{ "x=\"respond-async\"", false },
-	{ "x=\", respond-async, \"", false },
-	{ "handling=strict; a=\",respond-async\"", false },
+	"respond-async, respond-async=1",
 	/* what is no preference says nothing */
-	{ "respond-async wait", false },
-	{ "respond-async,=", true },
-	{ "respond-async, a=", true },
-	{ "respond-async=", false },
-	{ "respond-async; =", true },
-	{ "respond-async; a=", true },
-	{ "respond-async, \"a\"", true },
-	{ "respond-async, a=\"b", true },
-	{ "respond-async, a=\"b\\", true },
-	{ "respond-async, a=\"b\\\x7f\"", true },
-	{ "respond-async, a=\"b\n\"", true },
-	{ "respond-async, a=\"b\" c", true },
-	{ "respond-async, (a)", true },
-	{ "respond-async, \xc3\xa4", true },
-	{ "respond-async\x01", false },
+	"respond-async,=", "respond-async, a=", "respond-async; =",
+	"respond-async; a=", "respond-async, \"a\"", "respond-async, a=\"b",
+	"respond-async, a=\"b\\", "respond-async, a=\"b\\\x7f\"",
+	"respond-async, a=\"b\n\"", "respond-async, a=\"b\" c",
+	"respond-async, (a)", "respond-async, \xc3\xa4" };
+
+static const char *const not_asking[] = {
+	/* the first of one name counts */
+	"respond-async=1, respond-async", "respond-async=\"no\"",
+	/* another preference */
+	"", " ", ",", "wait=100", "respond-asyncx", "respond",
+	"x; respond-async", "x=respond-async", "x=\"respond-async\"",
+	"x=\", respond-async, \"", "handling=strict; a=\",respond-async\"",
+	/* what is no preference says nothing */
+	"respond-async wait", "respond-async=", "respond-async\x01"
 };
 
 static struct request
@@ -82,18 +57,25 @@ asks(const struct param *params, size_t n)
 	return prefer_respond_async(&request);
 }
 
+static void
+check_asks(const char *field, bool want)
+{
+	const struct param params[] = {
+		{ "HTTP_X_PREFER", "respond-async=1" },
+		{ "HTTP_PREFER", field },
+		{ "http_prefer", "respond-async=1" },
+	};
+
+	if (asks(params, COUNT(params)) != want)
+		fail_msg("\"%s\"", field);
+}
+
 TEST(every_field)
 {
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		const struct param params[] = {
-			{ "HTTP_X_PREFER", "respond-async=1" },
-			{ "HTTP_PREFER", rows[i].field },
-			{ "http_prefer", "respond-async=1" },
-		};
-
-		if (asks(params, COUNT(params)) != rows[i].asks)
-			fail_msg("\"%s\"", rows[i].field);
-	}
+	for (size_t i = 0; i < COUNT(asking); i++)
+		check_asks(asking[i], true);
+	for (size_t i = 0; i < COUNT(not_asking); i++)
+		check_asks(not_asking[i], false);
 }
 
 TEST(request_without_the_field_does_not_ask)
@@ -117,78 +99,49 @@ TEST(lines_of_a_repeated_field_are_one_list)
 	assert_false(asks(first, COUNT(first)));
 }
 
-static const struct {
-	const char *field;
-	bool html;
-} accepts[] = {
+static const char *const html[] = {
 	/* browsers: Firefox, Chromium, Safari, lynx, w3m */
-	{ "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
-	    true },
-	{ "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,"
-	  "image/webp,image/apng,*/*;q=0.8,"
-	  "application/signed-exchange;v=b3;q=0.7",
-	    true },
-	{ "text/html, text/plain, text/sgml, text/css, */*;q=0.01", true },
-	{ "text/html, text/*;q=0.5, image/*, */*", false },
-	{ "text/html", true },
-	{ "TEXT/HTML", true },
-	{ "text/*", true },
-	{ "text/html;q=0.001", true },
-	{ "text/html;q=1.000, application/json;q=0.999", true },
-	{ "text/html;charset=utf-8", true },
-	{ "text/html; Charset=\"UTF-8\"; q=0.5", true },
-	{ "text/html;;q=0.5;", true },
-	{ " , text/html\t;\tq=0.5 ,", true },
-	{ "application/json;version=2, text/html;q=0.5", true },
-	{ "*/*;q=0.1, text/html", true },
-	{ "application/*;q=0.1, text/html;q=0.2", true },
-	{ "text/html, application/json;q=0", true },
-	{ "text/html, */html, text, /html, text/", true },
-	{ "text/html;charset = utf-8", true },
-	/* the more precise range decides, wherever it stands */
-	{ "text/*, text/html;q=0, application/json;q=0.1", false },
-	{ "text/html;q=0, text/*", false },
-	{ "text/html;q=0.2, text/*;q=0.9, */*;q=0.5", false },
-	{ "text/html;charset=utf-8;q=0.1, text/html, */*;q=0.5", false },
-	{ "application/json, */*;q=0, text/html;q=0.9", false },
-	/* programs */
-	{ "*/*", false },
-	{ "application/json", false },
-	{ "application/problem+json", false },
-	{ "application/problem+json;q=0.5, text/html;q=0.4", false },
-	{ "application/json, text/html;q=0.9", false },
-	{ "application/json;charset=utf-8, text/html;q=0.9", false },
-	{ "application/json, text/html", false },
-	{ "text/html, application/json", false },
-	{ "text/html, application/*", false },
-	{ "text/html;q=0", false },
-	{ "text/html;q=0.000", false },
-	{ "text/plain", false },
-	{ "text/htmlx", false },
-	{ "xtext/html", false },
-	{ "text/html;level=1", false },
-	{ "", false },
-	{ ",", false },
-	/* Java's HttpURLConnection, which is no browser: "*" is no range */
-	{ "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", false },
+	"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+	"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,"
+	"image/webp,image/apng,*/*;q=0.8,"
+	"application/signed-exchange;v=b3;q=0.7",
+	"text/html, text/plain, text/sgml, text/css, */*;q=0.01", "text/html",
+	"TEXT/HTML", "text/*", "text/html;q=0.001",
+	"text/html;q=1.000, application/json;q=0.999",
+	"text/html;charset=utf-8", "text/html; Charset=\"UTF-8\"; q=0.5",
+	"text/html;;q=0.5;", " , text/html\t;\tq=0.5 ,",
+	"application/json;version=2, text/html;q=0.5", "*/*;q=0.1, text/html",
+	"application/*;q=0.1, text/html;q=0.2",
+	"text/html, application/json;q=0",
+	"text/html, */html, text, /html, text/", "text/html;charset = utf-8",
 	/* malformed */
-	{ "text/html;q=", false },
-	{ "text/html;q=2", false },
-	{ "text/html;q=1.001", false },
-	{ "text/html;q=0.1234", false },
-	{ "text/html;q=0,5", false },
-	{ "text/html;q=-1", false },
-	{ "text/html;q=.5", false },
-	{ "text/html;q=1e0", false },
-	{ "text/html;q", false },
-	{ "text/html;=1", false },
-	{ "text/html;a=\"", false },
-	{ "text/html;a=\"\\", false },
-	{ "text/html;a = ", false },
-	{ "text/html x", false },
-	{ "text/html, <script>", true },
-	{ "text/html\x01", false },
-	{ "text/html, \xff", true },
+	"text/html, <script>", "text/html, \xff"
+};
+
+static const char *const not_html[] = {
+	/* browsers: Firefox, Chromium, Safari, lynx, w3m */
+	"text/html, text/*;q=0.5, image/*, */*",
+	/* the more precise range decides, wherever it stands */
+	"text/*, text/html;q=0, application/json;q=0.1",
+	"text/html;q=0, text/*", "text/html;q=0.2, text/*;q=0.9, */*;q=0.5",
+	"text/html;charset=utf-8;q=0.1, text/html, */*;q=0.5",
+	"application/json, */*;q=0, text/html;q=0.9",
+	/* programs */
+	"*/*", "application/json", "application/problem+json",
+	"application/problem+json;q=0.5, text/html;q=0.4",
+	"application/json, text/html;q=0.9",
+	"application/json;charset=utf-8, text/html;q=0.9",
+	"application/json, text/html", "text/html, application/json",
+	"text/html, application/*", "text/html;q=0", "text/html;q=0.000",
+	"text/plain", "text/htmlx", "xtext/html", "text/html;level=1", "", ",",
+	/* Java's HttpURLConnection, which is no browser: "*" is no range */
+	"text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2",
+	/* malformed */
+	"text/html;q=", "text/html;q=2", "text/html;q=1.001",
+	"text/html;q=0.1234", "text/html;q=0,5", "text/html;q=-1",
+	"text/html;q=.5", "text/html;q=1e0", "text/html;q", "text/html;=1",
+	"text/html;a=\"", "text/html;a=\"\\", "text/html;a = ", "text/html x",
+	"text/html\x01"
 };
 
 static bool
@@ -199,18 +152,25 @@ wants_html(const struct param *params, size_t n)
 	return prefer_html(&request);
 }
 
+static void
+check_html(const char *field, bool want)
+{
+	const struct param params[] = {
+		{ "HTTP_X_ACCEPT", "application/json" },
+		{ "HTTP_ACCEPT", field },
+		{ "ACCEPT", "text/html" },
+	};
+
+	if (wants_html(params, COUNT(params)) != want)
+		fail_msg("\"%s\"", field);
+}
+
 TEST(html_only_where_it_is_preferred)
 {
-	for (size_t i = 0; i < COUNT(accepts); i++) {
-		const struct param params[] = {
-			{ "HTTP_X_ACCEPT", "application/json" },
-			{ "HTTP_ACCEPT", accepts[i].field },
-			{ "ACCEPT", "text/html" },
-		};
-
-		if (wants_html(params, COUNT(params)) != accepts[i].html)
-			fail_msg("\"%s\"", accepts[i].field);
-	}
+	for (size_t i = 0; i < COUNT(html); i++)
+		check_html(html[i], true);
+	for (size_t i = 0; i < COUNT(not_html); i++)
+		check_html(not_html[i], false);
 	assert_false(wants_html(NULL, 0));
 }
 
@@ -218,14 +178,14 @@ TEST(lines_of_a_repeated_accept_are_one_list)
 {
 	static const struct param json[] = { { "HTTP_ACCEPT", "text/html" },
 		{ "HTTP_ACCEPT", "application/json" } };
-	static const struct param html[] = { { "HTTP_ACCEPT",
+	static const struct param page[] = { { "HTTP_ACCEPT",
 						 "application/json;q=0.5" },
 		{ "HTTP_ACCEPT", "text/html" } };
 	static const struct param bad[] = { { "HTTP_ACCEPT", "text/html" },
 		{ "HTTP_ACCEPT", "text/html;q=x" } };
 
 	assert_false(wants_html(json, COUNT(json)));
-	assert_true(wants_html(html, COUNT(html)));
+	assert_true(wants_html(page, COUNT(page)));
 	assert_false(wants_html(bad, COUNT(bad)));
 }
 
