@@ -10,6 +10,7 @@
 #include "cases.h"
 
 #include "conf_fixture.h"
+#include "conf_option.h"
 #include "conf_value.h"
 
 #define SECOND INT64_C(1000)
@@ -306,7 +307,7 @@ member_is(const void *base, const struct good *row)
 #define P10     "/aaaaaaaaa"
 #define P100    P10 P10 P10 P10 P10 P10 P10 P10 P10 P10
 
-static const struct good server_good[] = {
+static const struct good goods[] = {
 	{ "database = /var/lib/o.db", S(database), T(TEXT, "/var/lib/o.db") },
 	{ "database = a file.db", S(database), T(TEXT, "a file.db") },
 	{ "socket = unix:/run/o.sock", S(socket), T(TEXT, "unix:/run/o.sock") },
@@ -322,60 +323,29 @@ static const struct good server_good[] = {
 	{ "socket = fd:0", S(socket), T(TEXT, "fd:0") },
 	{ "socket = fd:65535", S(socket), T(TEXT, "fd:65535") },
 	{ "socket_mode = 0600", S(socket_mode), N(NUMBER, 0600) },
-	{ "socket_mode = 0", S(socket_mode), N(NUMBER, 0) },
 	{ "socket_mode = 777", S(socket_mode), N(NUMBER, 0777) },
 	{ "socket_user = www-data", S(socket_user), T(TEXT, "www-data") },
 	{ "socket_user = 0", S(socket_user), T(TEXT, "0") },
 	{ "socket_user = 4294967294", S(socket_user), T(TEXT, "4294967294") },
 	{ "socket_group = AD\\web$", S(socket_group), T(TEXT, "AD\\web$") },
-	{ "workers = 1", S(workers), N(NUMBER, 1) },
-	{ "workers = 1024", S(workers), N(NUMBER, 1024) },
 	{ "workers = 0008", S(workers), N(NUMBER, 8) },
 	{ "allow_peers = www-data, 33\troot", S(allow_peers),
 	    T(LIST, "www-data|33|root") },
 	{ "allow_peers =", S(allow_peers), T(LIST, "") },
-	{ "io_timeout = 1ms", S(io_timeout), N(INT64, 1) },
-	{ "io_timeout = 1d", S(io_timeout), N(INT64, DAY) },
-	{ "drain_timeout = 0", S(drain_timeout), N(INT64, 0) },
 	{ "drain_timeout = 0s", S(drain_timeout), N(INT64, 0) },
 	{ "drain_timeout = 24h", S(drain_timeout), N(INT64, DAY) },
-	{ "busy_timeout = 50ms", S(busy_timeout), N(INT64, 50) },
 	{ "busy_timeout = 1440m", S(busy_timeout), N(INT64, DAY) },
-	{ "durability = full", S(durability), N(NUMBER, CONF_DURABILITY_FULL) },
-	{ "durability = normal", S(durability),
-	    N(NUMBER, CONF_DURABILITY_NORMAL) },
 	{ "spool_dir = /var/tmp", S(spool_dir), T(TEXT, "/var/tmp") },
-	{ "spool_total = 1M", S(spool_total), N(SIZE, MIB) },
-	{ "spool_total = " MOST_TEXT, S(spool_total), N(SIZE, MOST) },
-	{ "max_wal = 64K", S(max_wal), N(SIZE, 64 * 1024) },
 	{ "max_wal = 65536", S(max_wal), N(SIZE, 64 * 1024) },
-	{ "max_wal = " MOST_TEXT, S(max_wal), N(SIZE, MOST) },
 	{ "link = https://example.org/doc?a=b&c=%20", S(link),
 	    T(TEXT, "https://example.org/doc?a=b&c=%20") },
 	{ "link = urn:example:rules", S(link), T(TEXT, "urn:example:rules") },
-	{ "dialect = ietf", S(dialect), N(NUMBER, CONF_DIALECT_IETF) },
-	{ "dialect = stripe", S(dialect), N(NUMBER, CONF_DIALECT_STRIPE) },
-	{ "attention_interval = 1ms", S(attention_interval), N(INT64, 1) },
-	{ "attention_interval = 1d", S(attention_interval), N(INT64, DAY) },
 	{ "problem_pages = /etc/pages", S(problem_pages),
 	    T(TEXT, "/etc/pages") },
 	{ "admin_path = /once", S(admin_path), T(TEXT, "/once") },
 	{ "admin_path = //a/./b/../c/", S(admin_path), T(TEXT, "/a/c") },
 	{ "status_path = /jobs", S(status_path), T(TEXT, "/jobs") },
-	{ "async_workers = 1", S(async_workers), N(NUMBER, 1) },
-	{ "async_workers = 64", S(async_workers), N(NUMBER, 64) },
-	{ "async_queue = 1", S(async_queue), N(NUMBER, 1) },
-	{ "async_queue = 10000", S(async_queue), N(NUMBER, 10000) },
-	{ "reconcile_workers = 64", S(reconcile_workers), N(NUMBER, 64) },
-	{ "max_kept = 0", S(max_kept), N(SIZE, 0) },
-	{ "max_kept = 64K", S(max_kept), N(SIZE, 65536) },
-	{ "sweep_interval = 10ms", S(sweep_interval), N(INT64, 10) },
-	{ "sweep_interval = 1d", S(sweep_interval), N(INT64, DAY) },
-	{ "reap_interval = 10ms", S(reap_interval), N(INT64, 10) },
-	{ "reap_interval = 1d", S(reap_interval), N(INT64, DAY) },
-};
 
-static const struct good route_good[] = {
 	{ "handler = /usr/lib/cgi-bin/pay", R(handler.argv),
 	    T(LIST, "/usr/lib/cgi-bin/pay") },
 	{ "handler = /bin/a  b\tc", R(handler.argv), T(LIST, "/bin/a|b|c") },
@@ -401,25 +371,12 @@ static const struct good route_good[] = {
 	    T(LIST, "tcp:app.local:9000") },
 	{ "handler = tcp:[::1]:65535", R(handler.argv),
 	    T(LIST, "tcp:[::1]:65535") },
-	{ "protocol = cgi", R(handler.protocol), N(NUMBER, CONF_PROTOCOL_CGI) },
 	{ "handler = /a\nprotocol = fastcgi", R(handler.protocol),
 	    N(NUMBER, CONF_PROTOCOL_FASTCGI) },
-	{ "processes = 1", R(handler.processes), N(NUMBER, 1) },
-	{ "processes = 1024", R(handler.processes), N(NUMBER, 1024) },
-	{ "max_requests = 0", R(handler.max_requests), N(NUMBER, 0) },
-	{ "max_requests = 1000000", R(handler.max_requests),
-	    N(NUMBER, 1000000) },
-	{ "outcome = status", R(outcome), N(NUMBER, CONF_OUTCOME_STATUS) },
-	{ "outcome = explicit", R(outcome), N(NUMBER, CONF_OUTCOME_EXPLICIT) },
 	{ "methods = POST", R(methods), T(LIST, "POST") },
 	{ "methods = PUT,DELETE , M-SEARCH", R(methods),
 	    T(LIST, "PUT|DELETE|M-SEARCH") },
 	{ "methods = M-SEARCH", R(methods), T(LIST, "M-SEARCH") },
-	{ "key = optional", R(key), N(NUMBER, CONF_KEY_OPTIONAL) },
-	{ "key = required", R(key), N(NUMBER, CONF_KEY_REQUIRED) },
-	{ "key = ignore", R(key), N(NUMBER, CONF_KEY_IGNORE) },
-	{ "key_syntax = any", R(key_syntax), N(NUMBER, CONF_SYNTAX_ANY) },
-	{ "key_syntax = string", R(key_syntax), N(NUMBER, CONF_SYNTAX_STRING) },
 	{ "key_min_length = 1", R(key_min_length), N(NUMBER, 1) },
 	{ "key_min_length = 255", R(key_min_length), N(NUMBER, 255) },
 	{ "key_max_length = 1", R(key_max_length), N(NUMBER, 1) },
@@ -428,14 +385,6 @@ static const struct good route_good[] = {
 	{ "scope = REMOTE_USER, HTTP_X_TENANT", R(scope),
 	    T(LIST, "REMOTE_USER|HTTP_X_TENANT") },
 	{ "scope = TENANT2", R(scope), T(LIST, "TENANT2") },
-	{ "scope_required = yes", R(scope_required), N(SWITCH, true) },
-	{ "scope_required = no", R(scope_required), N(SWITCH, false) },
-	{ "fingerprint = value", R(fingerprint),
-	    N(NUMBER, CONF_FINGERPRINT_VALUE) },
-	{ "fingerprint = exact", R(fingerprint),
-	    N(NUMBER, CONF_FINGERPRINT_EXACT) },
-	{ "fingerprint = none", R(fingerprint),
-	    N(NUMBER, CONF_FINGERPRINT_NONE) },
 	{ "preset = none", R(preset), N(NUMBER, 1 << CONF_PRESET_NONE) },
 	{ "preset = form", R(preset), N(NUMBER, 1 << CONF_PRESET_FORM) },
 	{ "preset = form, php-cgi", R(preset),
@@ -452,27 +401,10 @@ static const struct good route_good[] = {
 	{ "fingerprint_ignore = /a\"\\\xc3\xa4% /~0~1", R(fingerprint_ignore),
 	    T(LIST, "/a\"\\\xc3\xa4%|/~0~1") },
 	{ "fingerprint_ignore = ,", R(fingerprint_ignore), T(LIST, "") },
-	{ "max_request_body = 0", R(max_request_body), N(SIZE, 0) },
 	{ "max_request_body = 1023", R(max_request_body), N(SIZE, 1023) },
-	{ "max_request_body = " MOST_TEXT, R(max_request_body), N(SIZE, MOST) },
-	{ "max_response = 0", R(max_response), N(SIZE, 0) },
-	{ "max_response = 512M", R(max_response), N(SIZE, 512 * MIB) },
-	{ "max_output = 1", R(handler.max_output), N(SIZE, 1) },
-	{ "max_output = " MOST_TEXT, R(handler.max_output), N(SIZE, MOST) },
 	{ "replay_drop = Set-Cookie", R(replay_drop), T(LIST, "Set-Cookie") },
 	{ "replay_drop =", R(replay_drop), T(LIST, "") },
-	{ "concurrent = reject", R(concurrent),
-	    N(NUMBER, CONF_CONCURRENT_REJECT) },
-	{ "concurrent = wait", R(concurrent), N(NUMBER, CONF_CONCURRENT_WAIT) },
-	{ "concurrent = accept\n[server]\nstatus_path = /s", R(concurrent),
-	    N(NUMBER, CONF_CONCURRENT_ACCEPT) },
-	{ "wait_time = 1ms", R(wait_time), N(INT64, 1) },
-	{ "wait_time = 1d", R(wait_time), N(INT64, DAY) },
-	{ "timeout = 1ms", R(handler.timeout), N(INT64, 1) },
-	{ "timeout = 7d", R(handler.timeout), N(INT64, 7 * DAY) },
 	{ "timeout = 90m", R(handler.timeout), N(INT64, 5400 * SECOND) },
-	{ "kill_after = 0", R(handler.kill_after), N(INT64, 0) },
-	{ "kill_after = 1d", R(handler.kill_after), N(INT64, DAY) },
 	{ "release = 425,429,5xx", R(release), T(STATUSES, "425 429 500-599") },
 	{ "release = 100 599", R(release), T(STATUSES, "100 599") },
 	{ "release = 505-599", R(release), T(STATUSES, "505-599") },
@@ -483,36 +415,12 @@ static const struct good route_good[] = {
 	{ "release =", R(release), T(STATUSES, "") },
 	{ "ambiguous = 504", R(ambiguous), T(STATUSES, "504") },
 	{ "ambiguous = ; none", R(ambiguous), T(STATUSES, "") },
-	{ "exit_status = check", R(exit_status), N(NUMBER, CONF_EXIT_CHECK) },
-	{ "exit_status = release", R(exit_status),
-	    N(NUMBER, CONF_EXIT_RELEASE) },
-	{ "exit_status = ignore", R(exit_status), N(NUMBER, CONF_EXIT_IGNORE) },
-	{ "on_crash = unknown", R(on_crash), N(NUMBER, CONF_CRASH_UNKNOWN) },
-	{ "retention = 1ms", R(retention), N(INT64, 1) },
-	{ "retention = 3650d", R(retention), N(INT64, 3650 * DAY) },
-	{ "on_expired = run", R(on_expired), N(NUMBER, CONF_EXPIRED_RUN) },
-	{ "async = never", R(async), N(NUMBER, CONF_ASYNC_NEVER) },
-	{ "async = prefer\n[server]\nstatus_path = /s", R(async),
-	    N(NUMBER, CONF_ASYNC_PREFER) },
-	{ "async = always\n[server]\nstatus_path = /s", R(async),
-	    N(NUMBER, CONF_ASYNC_ALWAYS) },
-	{ "share_database = yes", R(share_database), N(SWITCH, true) },
-	{ "max_active_keys = 0", R(max_active_keys), N(NUMBER, 0) },
-	{ "max_active_keys = 1000000", R(max_active_keys), N(NUMBER, 1000000) },
-	{ "max_open_keys = 100000", R(max_open_keys), N(NUMBER, 100000) },
-	{ "max_open_keys = 0", R(max_open_keys), N(NUMBER, 0) },
-	{ "key_rate = 0", R(key_rate), N(NUMBER, 0) },
-	{ "key_rate = 1000000", R(key_rate), N(NUMBER, 1000000) },
 	{ "max_request_age = 0", R(max_request_age), N(INT64, 0) },
 	{ "max_request_age = 3650d\nrequest_timestamp = X-Sent",
 	    R(max_request_age), N(INT64, 3650 * DAY) },
 	{ "request_timestamp = Date\nmax_request_age = 0", R(request_timestamp),
 	    T(TEXT, "Date") },
 	{ "directory = /srv", R(handler.directory), T(TEXT, "/srv") },
-	{ "umask = 027", R(handler.umask), N(MODE, 027) },
-	{ "umask = 0", R(handler.umask), N(MODE, 0) },
-	{ "umask = 0777", R(handler.umask), N(MODE, 0777) },
-	{ "no_new_privs = yes", R(handler.no_new_privs), N(SWITCH, true) },
 	{ "user = nobody", R(handler.user), T(TEXT, "nobody") },
 	{ "group = 65534", R(handler.group), T(TEXT, "65534") },
 	{ "environment = LANG, TZ http_proxy _x1", R(handler.environment),
@@ -523,55 +431,188 @@ static const struct good route_good[] = {
 	{ "environment =", R(handler.environment), T(LIST, "") },
 };
 
-static const struct good effect_good[] = {
-	{ "timeout = 1ms", E(program.timeout), N(INT64, 1) },
-	{ "timeout = 7d", E(program.timeout), N(INT64, 7 * DAY) },
-	{ "kill_after = 0", E(program.kill_after), N(INT64, 0) },
-	{ "kill_after = 1d", E(program.kill_after), N(INT64, DAY) },
-	{ "attempts = 1", E(attempts), N(NUMBER, 1) },
-	{ "attempts = 1000", E(attempts), N(NUMBER, 1000) },
-	{ "backoff = 1ms", E(backoff), N(INT64, 1) },
-	{ "backoff = 1d", E(backoff), N(INT64, DAY) },
-	{ "max_output = 1", E(program.max_output), N(SIZE, 1) },
-	{ "max_output = " MOST_TEXT, E(program.max_output), N(SIZE, MOST) },
-	{ "directory = /srv", E(program.directory), T(TEXT, "/srv") },
-	{ "umask = 027", E(program.umask), N(MODE, 027) },
-	{ "no_new_privs = yes", E(program.no_new_privs), N(SWITCH, true) },
-	{ "user = nobody", E(program.user), T(TEXT, "nobody") },
-	{ "group = 65534", E(program.group), T(TEXT, "65534") },
-	{ "environment = LANG TZ", E(program.environment), T(LIST, "LANG|TZ") },
-	{ "environment =", E(program.environment), T(LIST, "") },
+/* From the least to the most, or words, each of which is its enum's next
+ * value; and what is refused, with " | " between. */
+static const struct limits {
+	const char *option;
+	size_t offset;
+	enum type type;
+	int64_t least, most;
+	const char *inside, *outside;
+} limits[] = {
+	{ "workers", S(workers), NUMBER, 1, 1024, "1 to 1024",
+	    "0 | 1025 | 99999999999999999999" },
+	{ "socket_mode", S(socket_mode), NUMBER, 0, 0777, "0 to 0777",
+	    "1000 | 77777777777777777777" },
+	{ "io_timeout", S(io_timeout), INT64, 1, DAY, "1ms to 1d", "0 | 25h" },
+	{ "drain_timeout", S(drain_timeout), INT64, 0, DAY, "0 to 1d",
+	    "86400001ms" },
+	{ "busy_timeout", S(busy_timeout), INT64, 50, DAY, "50ms to 1d",
+	    "0 | 49ms | 2d | 9223372036854775807d | 99999999999999999999s" },
+	{ "owner_timeout", S(owner_timeout), INT64, SECOND, DAY, "1s to 1d",
+	    "999ms | 25h" },
+	{ "spool_total", S(spool_total), SIZE, MIB, MOST, "1M to " MOST_TEXT,
+	    "1023K | 1025G" },
+	{ "max_wal", S(max_wal), SIZE, 65536, MOST, "64K to " MOST_TEXT,
+	    "65535 | 1025G | 99999999999G" },
+	{ "max_kept", S(max_kept), SIZE, 0, MOST, "0 to " MOST_TEXT, "1025G" },
+	{ "attention_interval", S(attention_interval), INT64, 1, DAY,
+	    "1ms to 1d", "0 | 25h" },
+	{ "async_workers", S(async_workers), NUMBER, 1, 64, "1 to 64",
+	    "0 | 65" },
+	{ "async_queue", S(async_queue), NUMBER, 1, 10000, "1 to 10000",
+	    "0 | 10001" },
+	{ "reconcile_workers", S(reconcile_workers), NUMBER, 1, 64, "1 to 64",
+	    "0 | 65" },
+	{ "sweep_interval", S(sweep_interval), INT64, 10, DAY, "10ms to 1d",
+	    "9ms | 25h" },
+	{ "reap_interval", S(reap_interval), INT64, 10, DAY, "10ms to 1d",
+	    "9ms | 25h" },
+#if SIZE_MAX == UINT32_MAX
+	{ "max_wal", S(max_wal), SIZE, 65536, MOST, "64K to 4095M",
+	    "4G | 4294967296" },
+#endif
+	{ "processes", R(handler.processes), NUMBER, 1, 1024, "1 to 1024",
+	    "0 | 1025" },
+	{ "max_requests", R(handler.max_requests), NUMBER, 0, 1000000,
+	    "0 to 1000000", "1000001" },
+	{ "max_request_body", R(max_request_body), SIZE, 0, MOST,
+	    "0 to " MOST_TEXT, "1025G" },
+	{ "max_response", R(max_response), SIZE, 0, 512 * MIB, "0 to 512M",
+	    "513M" },
+	{ "max_output", R(handler.max_output), SIZE, 1, MOST, "1 to " MOST_TEXT,
+	    "0" },
+	{ "wait_time", R(wait_time), INT64, 1, DAY, "1ms to 1d", "0 | 25h" },
+	{ "timeout", R(handler.timeout), INT64, 1, 7 * DAY, "1ms to 7d",
+	    "0 | 8d" },
+	{ "kill_after", R(handler.kill_after), INT64, 0, DAY, "0 to 1d",
+	    "25h" },
+	{ "retention", R(retention), INT64, 1, 3650 * DAY, "1ms to 3650d",
+	    "0 | 3651d" },
+	{ "expired_retention", R(expired_retention), INT64, 1, 3650 * DAY,
+	    "1ms to 3650d", "0 | 3651d" },
+	{ "reconcile_after", R(reconcile_after), INT64, 1, 24 * DAY,
+	    "1ms to 24d", "0 | 25d" },
+	{ "reconcile_attempts", R(reconcile_attempts), NUMBER, 1, 1000,
+	    "1 to 1000", "0 | 1001" },
+	{ "max_active_keys", R(max_active_keys), NUMBER, 0, 1000000,
+	    "0 to 1000000", "1000001" },
+	{ "max_open_keys", R(max_open_keys), NUMBER, 0, 100000, "0 to 100000",
+	    "100001" },
+	{ "key_rate", R(key_rate), NUMBER, 0, 1000000, "0 to 1000000",
+	    "1000001" },
+	{ "umask", R(handler.umask), MODE, 0, 0777, "0 to 0777", "1777" },
+	{ "attempts", E(attempts), NUMBER, 1, 1000, "1 to 1000", "0 | 1001" },
+	{ "backoff", E(backoff), INT64, 1, DAY, "1ms to 1d", "0 | 25h" },
+	{ "durability", S(durability), NUMBER, 0, 0, "full, normal",
+	    "Full | off" },
+	{ "dialect", S(dialect), NUMBER, 0, 0, "ietf, stripe", "rfc" },
+	{ "protocol", R(handler.protocol), NUMBER, 0, 0, "cgi, fastcgi",
+	    "scgi | FastCGI" },
+	{ "outcome", R(outcome), NUMBER, 0, 0, "status, explicit", "exit" },
+	{ "key", R(key), NUMBER, 0, 0, "optional, required, ignore", "yes" },
+	{ "key_syntax", R(key_syntax), NUMBER, 0, 0, "any, string", "token" },
+	{ "scope_required", R(scope_required), SWITCH, 0, 0, "no, yes",
+	    "true" },
+	{ "fingerprint", R(fingerprint), NUMBER, 0, 0, "value, exact, none",
+	    "json | bytes" },
+	{ "concurrent", R(concurrent), NUMBER, 0, 0, "reject, wait, accept",
+	    "block" },
+	{ "exit_status", R(exit_status), NUMBER, 0, 0, "check, release, ignore",
+	    "no" },
+	{ "on_crash", R(on_crash), NUMBER, 0, 0, "unknown, resume", "run" },
+	{ "on_expired", R(on_expired), NUMBER, 0, 0, "run, gone", "reject" },
+	{ "async", R(async), NUMBER, 0, 0, "never, prefer, always", "yes" },
+	{ "share_database", R(share_database), SWITCH, 0, 0, "no, yes", "1" },
+	{ "no_new_privs", R(handler.no_new_privs), SWITCH, 0, 0, "no, yes",
+	    "on" },
 };
 
-/* Of begin and the row's option. */
-static void
-load_with(const char *begin, const struct good *row)
-{
-	char text[512];
+/* Where an option can stand, and what its file needs besides. */
+static const struct place {
+	enum conf_section section;
+	const char *head, *rest;
+} places[] = {
+	{ CONF_SERVER, "[server]", "" },
+	{ CONF_ROUTE, "[route /a]", "[server]\nstatus_path = /s" },
+	{ CONF_ROUTE, "[defaults]", "[route /a]\n[server]\nstatus_path = /s" },
+	{ CONF_EFFECT, "[effect e]", "program = /a" },
+};
 
-	(void)snprintf(text, sizeof(text), "%s\n%s\n", begin, row->text);
-	load(text);
+/* The next place of the option, which a blank may follow; NULL: no more. */
+static const struct place *
+next_place(const struct place *p, const char *option)
+{
+	char name[64] = "";
+
+	(void)sscanf(option, "%63s", name);
+	for (p = p == NULL ? places : p + 1; p < places + COUNT(places); p++)
+		if (conf_option_find(p->section, name) != NULL)
+			return p;
+	return NULL;
+}
+
+/* At each place. */
+static void
+is_read(const struct good *row)
+{
+	const struct place *p = NULL;
+	char text[512];
+	bool of_route = false;
+
+	while ((p = next_place(p, row->text)) != NULL) {
+		(void)snprintf(text, sizeof(text), "%s\n%s\n%s\n", p->head,
+		    row->text, p->rest);
+		load(text);
+		switch (p->section) {
+		case CONF_SERVER:
+			member_is(conf, row);
+			break;
+		case CONF_ROUTE:
+			of_route = true;
+			member_is(&conf->routes[0], row);
+			if (strcmp(p->head, "[defaults]") == 0)
+				member_is(&conf->defaults, row);
+			else
+				builtin_route(&conf->defaults);
+			break;
+		case CONF_EFFECT:
+			/* Both have a program with the same options. */
+			member_is((const char *)&conf->effects[0] +
+				(of_route ? E(program) : 0) -
+				(of_route ? R(handler) : 0),
+			    row);
+			break;
+		}
+	}
+}
+
+static void
+is_read_as(const struct limits *l, const char *value, int64_t number)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "%s = %s", l->option, value);
+	is_read(&(struct good){ text, l->offset, l->type, number, NULL });
 }
 
 TEST(every_option_and_its_limits)
 {
-	size_t i;
+	char inside[128], *rest, *word;
+	int64_t n;
 
-	for (i = 0; i < COUNT(server_good); i++) {
-		load_with("[server]", &server_good[i]);
-		member_is(conf, &server_good[i]);
-	}
-	for (i = 0; i < COUNT(effect_good); i++) {
-		load_with("[effect e]\nprogram = /bin/a", &effect_good[i]);
-		member_is(&conf->effects[0], &effect_good[i]);
-	}
-	for (i = 0; i < COUNT(route_good); i++) {
-		load_with("[route /a]", &route_good[i]);
-		member_is(&conf->routes[0], &route_good[i]);
-		builtin_route(&conf->defaults);
-		load_with("[route /a]\n[defaults]", &route_good[i]);
-		member_is(&conf->routes[0], &route_good[i]);
-		member_is(&conf->defaults, &route_good[i]);
+	for (size_t i = 0; i < COUNT(goods); i++)
+		is_read(&goods[i]);
+	for (size_t i = 0; i < COUNT(limits); i++) {
+		(void)snprintf(inside, sizeof(inside), "%s", limits[i].inside);
+		if ((word = strstr(inside, " to ")) != NULL) {
+			*word = '\0';
+			is_read_as(&limits[i], inside, limits[i].least);
+			is_read_as(&limits[i], word + 4, limits[i].most);
+			continue;
+		}
+		for (n = 0, rest = inside; rest != NULL; n++)
+			is_read_as(&limits[i], strsep(&rest, ","), n);
 	}
 }
 
@@ -665,7 +706,13 @@ struct bad {
 	"OPTIONS and TRACE"
 #define STATUS " is not a status, such as 409, 505-599 or 5xx"
 
-static const struct bad server_bad[] = {
+#define PLACES \
+	"header:NAME, query:NAME, form:NAME, json:/pointer or cookie:NAME"
+#define PARTS                                                  \
+	" is not one place, or two with a plus between them; " \
+	"a plus within a name is written as %2B"
+
+static const struct bad bads[] = {
 	{ "database", "", EMPTY },
 	{ "database", ":memory: | file:a?mode=memory", " is not a file" },
 	{ "socket", "", EMPTY },
@@ -679,32 +726,19 @@ static const struct bad server_bad[] = {
 	{ "socket", "" P100 "/aaaaaaa",
 	    "the path of a unix socket is longer than 107 bytes" },
 	{ "socket", "tcp:h:0 | tcp:h:65536 | tcp:127.0.0.1:99999", SOCKETS },
-	{ "socket_mode", "1000 | 77777777777777777777", RANGE("0 to 0777") },
 	{ "socket_mode", "0680 | rw", " is not a mode in octal, 0 to 0777" },
 	{ "socket_user", "-x | a:b | a b", " is not a name or an id" },
 	{ "socket_group", "4294967295", " is not a name or an id" },
-	{ "workers", "0 | 1025 | 99999999999999999999", RANGE("1 to 1024") },
 	{ "workers", "-1 | +1 | 0x10 | 8 8", " is not a number" },
 	{ "workers", "", EMPTY },
 	{ "allow_peers", "a/b", " is not the name or id of a user" },
 	{ "allow_peers", "root -1", "\"-1\" is not the name or id of a user" },
-	{ "io_timeout", "0 | 25h", RANGE("1ms to 1d") },
 	{ "io_timeout", "5", " needs a unit: ms, s, m, h or d" },
 	{ "io_timeout", "5x | 5S | 5 s | 1.5s | 1h30m | -1s | s", TIMES },
-	{ "drain_timeout", "86400001ms", RANGE("0 to 1d") },
-	{ "busy_timeout",
-	    "0 | 49ms | 2d | 9223372036854775807d | 99999999999999999999s",
-	    RANGE("50ms to 1d") },
-	{ "durability", "Full | off", ONE_OF("full, normal") },
 	{ "spool_dir", "tmp", " is not an absolute path" },
 	{ "problem_pages", "pages", " is not an absolute path" },
 	{ "on_attention", "mail root",
 	    "the program \"mail\" is not an absolute path" },
-	{ "max_wal", "65535 | 1025G", RANGE("64K to " MOST_TEXT) },
-#if SIZE_MAX == UINT32_MAX
-	{ "max_wal", "4G | 4294967296", RANGE("64K to 4095M") },
-#endif
-	{ "max_wal", "99999999999G", RANGE("64K to " MOST_TEXT) },
 	{ "max_wal", "64k | 64MB | 1T | M | -1", SIZES },
 	{ "link",
 	    "/rules | https: | 1a:b | https://x/#a | https://x/a b | "
@@ -713,7 +747,6 @@ static const struct bad server_bad[] = {
 	{ "link",
 	    "https://x/100% | https://x/%2 | https://x/%20%zz | https://x/%%25",
 	    NO_URI },
-	{ "dialect", "rfc", ONE_OF("ietf, stripe") },
 	{ "admin_path", "once", " does not begin with \"/\"" },
 	{ "admin_path", "/a%62",
 	    " is percent-encoded, or has a query or fragment; paths are "
@@ -722,20 +755,6 @@ static const struct bad server_bad[] = {
 	{ "admin_path", "", EMPTY },
 	{ "status_path", "jobs", " does not begin with \"/\"" },
 	{ "status_path", "/", " leaves no path to the handlers" },
-	{ "async_workers", "0 | 65", RANGE("1 to 64") },
-	{ "async_queue", "0 | 10001", RANGE("1 to 10000") },
-	{ "reconcile_workers", "0", RANGE("1 to 64") },
-	{ "sweep_interval", "9ms", RANGE("10ms to 1d") },
-	{ "reap_interval", "25h", RANGE("10ms to 1d") },
-};
-
-#define PLACES \
-	"header:NAME, query:NAME, form:NAME, json:/pointer or cookie:NAME"
-#define PARTS                                                  \
-	" is not one place, or two with a plus between them; " \
-	"a plus within a name is written as %2B"
-
-static const struct bad route_bad[] = {
 	{ "handler", "", EMPTY },
 	{ "handler", "pay", "the program \"pay\" is not an absolute path" },
 	{ "handler", "./pay x",
@@ -754,12 +773,8 @@ static const struct bad route_bad[] = {
 	    "the program \"UNIX:/a\" is not an absolute path" },
 	{ "reconcile", "unix:/a",
 	    "the program \"unix:/a\" is not an absolute path" },
-	{ "protocol", "scgi | FastCGI", ONE_OF("cgi, fastcgi") },
-	{ "processes", "0 | 1025", RANGE("1 to 1024") },
 	{ "processes", "many", " is not a number" },
 	{ "max_requests", "-1", " is not a number" },
-	{ "max_requests", "1000001", RANGE("0 to 1000000") },
-	{ "outcome", "exit", ONE_OF("status, explicit") },
 	{ "methods", "", EMPTY },
 	{ "methods", ",", EMPTY },
 	{ "methods", "POST;PUT | GET|POST", NO_METHOD },
@@ -803,11 +818,8 @@ static const struct bad route_bad[] = {
 	    "cookie:", "\"\" is not the name of a cookie: write cookie:NAME" },
 	{ "scope", "cookie:a=b",
 	    "\"a=b\" is not the name of a cookie: write cookie:NAME" },
-	{ "fingerprint", "json | bytes", ONE_OF("value, exact, none") },
 	{ "methods", "post", NO_METHOD },
 	{ "methods", "PUT m-Search", "\"m-Search\"" NO_METHOD },
-	{ "key", "yes", ONE_OF("optional, required, ignore") },
-	{ "key_syntax", "token", ONE_OF("any, string") },
 	{ "key_min_length", "0 | 4097", RANGE("1 to 4096") },
 	{ "key_max_length", "0 | 4097", RANGE("1 to 4096") },
 	{ "scope", "", EMPTY },
@@ -818,7 +830,6 @@ static const struct bad route_bad[] = {
 	{ "scope", "REMOTE_USER x.tenant", "\"x.tenant\"" NO_CGI },
 	{ "scope", "None | NONE", ": \"none\" stands alone" },
 	{ "scope", "REMOTE_USER none", "\"none\": \"none\" stands alone" },
-	{ "scope_required", "true", ONE_OF("no, yes") },
 	{ "fingerprint_headers", "X-A http_x_b", "\"http_x_b\"" VARIABLE },
 	{ "request_timestamp", "HTTP_DATE", VARIABLE },
 	{ "fingerprint_headers", "A:", " is not the name of a field" },
@@ -826,21 +837,10 @@ static const struct bad route_bad[] = {
 	    " is not a JSON Pointer, such as /a/0/b" },
 	{ "fingerprint_ignore", "/a /b~2",
 	    "\"/b~2\" is not a JSON Pointer, such as /a/0/b" },
-	{ "max_request_body", "1025G", RANGE("0 to " MOST_TEXT) },
-	{ "max_response", "513M", RANGE("0 to 512M") },
-	{ "max_output", "0", RANGE("1 to " MOST_TEXT) },
 	{ "replay_drop", "a@b", " is not the name of a field" },
-	{ "concurrent", "block", ONE_OF("reject, wait, accept") },
-	{ "async", "yes", ONE_OF("never, prefer, always") },
-	{ "share_database", "1", ONE_OF("no, yes") },
-	{ "max_open_keys", "100001", RANGE("0 to 100000") },
-	{ "max_active_keys", "1000001", RANGE("0 to 1000000") },
 	{ "key_rate", "1.5", " is not a number" },
 	{ "max_request_age", "3651d", RANGE("0 to 3650d") },
 	{ "request_timestamp", "a b", " is not the name of a field" },
-	{ "wait_time", "0 | 25h", RANGE("1ms to 1d") },
-	{ "timeout", "0 | 8d", RANGE("1ms to 7d") },
-	{ "kill_after", "25h", RANGE("0 to 1d") },
 	{ "release",
 	    "600 | 099 | 599-505 | 505- | -505 | 505-600 | 505-5xx | 5055-599 "
 	    "| 6xx | 5XX | 50x | 5000",
@@ -849,15 +849,7 @@ static const struct bad route_bad[] = {
 	{ "release", "\"5xx\"", "the value is in quotes: write it without" },
 	{ "release", "425 none", "\"none\"" STATUS },
 	{ "ambiguous", "-50", STATUS },
-	{ "exit_status", "no", ONE_OF("check, release, ignore") },
-	{ "on_crash", "run", ONE_OF("unknown, resume") },
-	{ "retention", "0 | 3651d", RANGE("1ms to 3650d") },
-	{ "expired_retention", "0", RANGE("1ms to 3650d") },
-	{ "reconcile_after", "25d", RANGE("1ms to 24d") },
-	{ "reconcile_attempts", "0 | 1001", RANGE("1 to 1000") },
-	{ "on_expired", "reject", ONE_OF("run, gone") },
 	{ "directory", ".", " is not an absolute path" },
-	{ "umask", "1777", RANGE("0 to 0777") },
 	{ "umask", "u=rwx", " is not a mode in octal, 0 to 0777" },
 	{ "user", "/root", " is not a name or an id" },
 	{ "group", "", EMPTY },
@@ -867,57 +859,56 @@ static const struct bad route_bad[] = {
 	{ "environment", "A LD_PRELOAD", "\"LD_PRELOAD\": LD_*" NOT_HANDED },
 	{ "environment", "HTTP_PROXY", ": HTTP_*" NOT_HANDED },
 	{ "environment", "PATH", "PATH is always handed on" },
-};
-
-static const struct bad effect_bad[] = {
 	{ "program", "", EMPTY },
 	{ "program", "mail", "the program \"mail\" is not an absolute path" },
 	{ "program", "unix:/a",
 	    "the program \"unix:/a\" is not an absolute path" },
-	{ "timeout", "0 | 8d", RANGE("1ms to 7d") },
-	{ "kill_after", "25h", RANGE("0 to 1d") },
-	{ "attempts", "0 | 1001", RANGE("1 to 1000") },
-	{ "backoff", "0 | 25h", RANGE("1ms to 1d") },
-	{ "max_output", "0", RANGE("1 to " MOST_TEXT) },
-	{ "directory", ".", " is not an absolute path" },
-	{ "umask", "1777", RANGE("0 to 0777") },
-	{ "user", "/root", " is not a name or an id" },
-	{ "group", "", EMPTY },
-	{ "environment", "ONCE_KEY", ": ONCE_*" NOT_HANDED },
 };
 
 static void
-check_bad(const char *section, const struct bad *rows, size_t n)
+is_refused_at(const struct place *p, const struct bad *row)
 {
+	const char *value = row->values, *end;
 	char text[512], message[512];
+	int len, quoted = strchr(" :", row->message[0]) != NULL;
 
-	for (const struct bad *row = rows; row < rows + n; row++) {
-		const char *value = row->values, *end;
-		int len, quoted = strchr(" :", row->message[0]) != NULL;
-
-		for (;; value = end + strlen(" | ")) {
-			end = strstr(value, " | ");
-			len = end != NULL ? (int)(end - value)
-					  : (int)strlen(value);
-			(void)snprintf(text, sizeof(text),
-			    "; 1\n%s\n\n%s = %.*s\nx\n", section, row->option,
-			    len, value);
-			(void)snprintf(message, sizeof(message),
-			    quoted ? "f:4: %s: \"%.*s\"%s" : "f:4: %s: %.*s%s",
-			    row->option, quoted ? len : 0, value, row->message);
-			refused(text, message);
-			if (end == NULL)
-				break;
-		}
+	for (;; value = end + strlen(" | ")) {
+		end = strstr(value, " | ");
+		len = end != NULL ? (int)(end - value) : (int)strlen(value);
+		(void)snprintf(text, sizeof(text), "; 1\n%s\n\n%s = %.*s\nx\n",
+		    p->head, row->option, len, value);
+		(void)snprintf(message, sizeof(message),
+		    quoted ? "f:4: %s: \"%.*s\"%s" : "f:4: %s: %.*s%s",
+		    row->option, quoted ? len : 0, value, row->message);
+		refused(text, message);
+		if (end == NULL)
+			return;
 	}
+}
+
+static void
+is_refused(const struct bad *row)
+{
+	const struct place *p = NULL;
+
+	while ((p = next_place(p, row->option)) != NULL)
+		is_refused_at(p, row);
 }
 
 TEST(every_value_that_is_refused)
 {
-	check_bad("[server]", server_bad, COUNT(server_bad));
-	check_bad("[defaults]", route_bad, COUNT(route_bad));
-	check_bad("[route /]", route_bad, COUNT(route_bad));
-	check_bad("[effect mail]", effect_bad, COUNT(effect_bad));
+	char message[128];
+
+	for (size_t i = 0; i < COUNT(bads); i++)
+		is_refused(&bads[i]);
+	for (size_t i = 0; i < COUNT(limits); i++) {
+		(void)snprintf(message, sizeof(message),
+		    strstr(limits[i].inside, " to ") != NULL ? RANGE("%s")
+							     : ONE_OF("%s"),
+		    limits[i].inside);
+		is_refused(&(struct bad){
+		    limits[i].option, limits[i].outside, message });
+	}
 }
 
 #define NO_RESUME                                                          \
