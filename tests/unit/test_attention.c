@@ -1,5 +1,6 @@
 /*
- * attention: what is gathered is told by a program, once, in bounded memory.
+ * attention: hostile texts and bounded memory.  Who is told of what, and when,
+ * is for the system tests.
  */
 #include "config.h"
 
@@ -107,58 +108,35 @@ static const struct log_request key = { .instance = "urn:uuid:1",
 	.key = "k\"\n\xff",
 	.scope = "01234567" };
 
-TEST(each_key_and_refusal_is_a_line)
+TEST(a_key_may_hold_any_bytes)
+{
+	struct conf *conf = configure("");
+
+	attention_key(RECORD_UNKNOWN, &key, "it was killed");
+	attention_key(RECORD_DEAD_LETTER, NULL, NULL);
+	assert_int_equal(end(conf), 2);
+	assert_string_equal(member(0, "key"), "k\"\n\xef\xbf\xbd");
+	assert_int_equal(strlen(member(0, "ts")), 24);
+	assert_string_equal(member(1, "event"), "dead_letter");
+	assert_string_equal(member(1, "key"), "(none)");
+}
+
+TEST(refusals_are_counted_by_caller)
 {
 	struct conf *conf = configure("");
 	const struct attention_refusal open = { "too-many-keys",
 		"max_open_keys", "/pay", "192.0.2.7", NULL };
 	const struct attention_refusal other = { "too-many-keys",
 		"max_open_keys", "/pay", "192.0.2.8", NULL };
-	const struct attention_refusal store = { .code = "store-unavailable",
-		.why = "disk I/O error" };
 
-	attention_key(RECORD_UNKNOWN, &key, "it was killed");
-	attention_key(RECORD_COMPLETED, &key, "");
-	attention_key(RECORD_FAILED_RETRYABLE, &key, "");
 	attention_refused(&open);
 	attention_refused(&other);
 	attention_refused(&open);
-	attention_refused(&store);
-	attention_key(RECORD_DEAD_LETTER, NULL, NULL);
-	assert_int_equal(end(conf), 5);
-	assert_string_equal(member(0, "event"), "unknown");
-	assert_string_equal(member(0, "key"), "k\"\n\xef\xbf\xbd");
-	assert_string_equal(member(0, "path"), "/pay");
-	assert_string_equal(member(0, "scope"), "01234567");
-	assert_string_equal(member(0, "instance"), "urn:uuid:1");
-	assert_string_equal(member(0, "why"), "it was killed");
-	assert_int_equal(strlen(member(0, "ts")), 24);
-	assert_string_equal(member(1, "event"), "dead_letter");
-	assert_string_equal(member(1, "key"), "(none)");
-	assert_string_equal(member(2, "event"), "refused");
-	assert_string_equal(member(2, "code"), "too-many-keys");
-	assert_string_equal(member(2, "limit"), "max_open_keys");
-	assert_string_equal(member(2, "route"), "/pay");
-	assert_string_equal(member(2, "caller"), "192.0.2.7");
-	assert_int_equal(number(2, "requests"), 2);
-	assert_int_equal(number(3, "requests"), 1);
-	assert_string_equal(member(4, "code"), "store-unavailable");
-	assert_string_equal(member(4, "why"), "disk I/O error");
-}
-
-TEST(nothing_to_tell_runs_nothing)
-{
-	assert_int_equal(end(configure("")), 0);
-}
-
-TEST(without_a_program_nothing_is_kept)
-{
-	struct conf *none = conf_from("[server]\n");
-
-	attention_configure(none, NULL);
-	attention_key(RECORD_UNKNOWN, &key, NULL);
-	conf_unref(none);
-	assert_int_equal(end(configure("")), 0);
+	assert_int_equal(end(conf), 2);
+	assert_string_equal(member(0, "route"), "/pay");
+	assert_string_equal(member(0, "caller"), "192.0.2.7");
+	assert_int_equal(number(0, "requests"), 2);
+	assert_int_equal(number(1, "requests"), 1);
 }
 
 TEST(a_crowd_of_keys_and_callers_is_counted)

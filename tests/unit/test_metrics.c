@@ -1,10 +1,9 @@
 /*
- * metrics: what is counted shows in the text, and the text is one that
- * Prometheus reads.
+ * metrics: what is counted shows in the text.  That Prometheus reads the text
+ * is for the system tests.
  */
 #include "config.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 
 #include "cases.h"
@@ -15,13 +14,13 @@
 static struct metrics_gauges gauges;
 
 static char *
-text_of(bool stored)
+text_of(void)
 {
 	struct buf buf;
 	char *copy;
 
 	buf_init(&buf, LIMIT_METRICS);
-	assert_ok(metrics_text(&gauges, stored, &buf));
+	assert_ok(metrics_text(&gauges, false, &buf));
 	copy = strdup(buf.data);
 	assert_non_null(copy);
 	buf_free(&buf);
@@ -32,7 +31,7 @@ text_of(bool stored)
 static double
 value_of(const char *sample)
 {
-	char *text = text_of(false), *p, *save, *line;
+	char *text = text_of(), *p, *save, *line;
 	size_t n = strlen(sample);
 	double value = -1;
 
@@ -54,70 +53,6 @@ is(const char *sample, double value)
 	double found = value_of(sample);
 
 	return found > value - 0.0001 && found < value + 0.0001;
-}
-
-/* --- the form ----------------------------------------------------------- */
-
-static bool
-ends_in(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && strcmp(s + n - m, end) == 0;
-}
-
-/* Walks a text: HELP, TYPE, samples of that family, and never it again. */
-static void
-check_form(char *text)
-{
-	char *seen[64], *save, *line, family[80] = "", type[16] = "";
-	size_t nseen = 0, i, n;
-
-	assert_true(ends_in(text, "\n"));
-	for (line = strtok_r(text, "\n", &save); line != NULL;
-	     line = strtok_r(NULL, "\n", &save)) {
-		if (strncmp(line, "# HELP ", 7) == 0) {
-			assert_int_equal(
-			    sscanf(line, "# HELP %79s", family), 1);
-			assert_true(strncmp(family, "oncewrap_", 9) == 0);
-			n = 7 + strlen(family);
-			assert_true(line[n] == ' ' && isupper(line[n + 1]));
-			assert_null(strchr(line, '\\'));
-			for (i = 0; i < nseen; i++)
-				assert_string_not_equal(seen[i], family);
-			assert_true(nseen < 64);
-			seen[nseen++] = strdup(family);
-			line = strtok_r(NULL, "\n", &save);
-			assert_non_null(line);
-			n = strlen(family);
-			assert_true(strncmp(line, "# TYPE ", 7) == 0 &&
-			    strncmp(line + 7, family, n) == 0 &&
-			    line[7 + n] == ' ');
-			snprintf(type, sizeof(type), "%s", line + 8 + n);
-			assert_int_equal(strcmp(type, "counter") == 0,
-			    ends_in(family, "_total"));
-			continue;
-		}
-		n = strlen(family);
-		assert_true(n > 0 && strncmp(line, family, n) == 0);
-		assert_true(strcmp(type, "histogram") == 0
-			? line[n] == '_'
-			: strchr("{ ", line[n]) != NULL);
-		assert_non_null(strrchr(line, ' '));
-	}
-	while (nseen > 0)
-		free(seen[--nseen]);
-}
-
-TEST(families_stand_together_with_help_and_type)
-{
-	char *text = text_of(false);
-
-	check_form(text);
-	free(text);
-	text = text_of(true);
-	check_form(text);
-	free(text);
 }
 
 TEST(a_text_that_is_too_long_is_an_error)
@@ -220,26 +155,6 @@ TEST(a_path_is_written_so_that_no_label_is_there_twice)
 	    0));
 	/* Only the first bytes of this one are another path. */
 	assert_ptr_equal(metrics_route("/\xff"), metrics_route("/\\xff"));
-}
-
-TEST(bounds_ascend_and_buckets_count_all_below)
-{
-	char *text = text_of(false), *p = text;
-	double bound, last = 0, count, below = 0;
-	int n = 0;
-
-	while ((p = strstr(p, "oncewrap_commit_batch_bucket{le=\"")) != NULL) {
-		p = strchr(p, '"') + 1;
-		bound = strncmp(p, "+Inf", 4) == 0 ? 1e300 : strtod(p, NULL);
-		count = strtod(strchr(p, ' '), NULL);
-		assert_true(bound > last && count >= below);
-		last = bound;
-		below = count;
-		n++;
-	}
-	free(text);
-	assert_int_equal(n, 9);
-	assert_true(last > 1e299);
 }
 
 /* --- threads ------------------------------------------------------------ */

@@ -606,31 +606,6 @@ TEST(close_sends_no_longer_than_it_may)
 	expect_cut_off(fd);
 }
 
-/* --- many at once --- */
-
-TEST(many_peers_kept_and_not)
-{
-	enum { PEERS = 20, TIMES = 100 };
-	int fd[PEERS];
-
-	start("");
-	answers_at_once = true;
-	for (int i = 0; i < PEERS; i++)
-		fd[i] = dial();
-	for (int n = 0; n < TIMES; n++) {
-		for (int i = 0; i < PEERS; i++)
-			ask(fd[i], i % 2 == 0, "GET", "q");
-		for (int i = 0; i < PEERS; i++) {
-			expect(fd[i], HEAD_200 "q");
-			if (i % 2 == 0)
-				continue;
-			expect_closed(fd[i]);
-			fd[i] = dial();
-		}
-	}
-	assert_int_equal(answered, PEERS * TIMES);
-}
-
 static int
 begin_group(UNUSED void **state)
 {

@@ -141,17 +141,6 @@ TEST(stderr_has_little_room)
 	assert_int_equal(t.facts.end, RUN_EXITED);
 }
 
-TEST(output_that_cannot_be_stored_ends_it)
-{
-	struct try t;
-
-	prepare(&t, "/bin/sh", "exec sleep 1006");
-	begin(&t);
-	run_fail_capture(t.run);
-	end(&t);
-	assert_int_equal(t.facts.end, RUN_CAPTURE_FAILED);
-}
-
 /* --- an application ------------------------------------------------------ */
 
 /* Takes connections: reads some of each, and answers. */
@@ -342,6 +331,8 @@ TEST(drain_ends_all_runs_of_the_loop)
 		end(&tries[i]);
 		assert_int_equal(tries[i].facts.end, RUN_DRAINED);
 	}
+	assert_null(run_start(&tries[0].spec, &tries[0].facts));
+	assert_int_equal(tries[0].facts.end, RUN_NOT_STARTED);
 	does_not_answer("tcp:127.0.0.1:1");
 }
 
