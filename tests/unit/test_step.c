@@ -118,17 +118,22 @@ sample(enum record_state state)
 
 typedef enum rc step_fn(void);
 
-static enum rc
-reserve(void)
-{
-	return step_reserve(&r, &terms, at, &s);
-}
+#define STEP(name, call)          \
+	static enum rc name(void) \
+	{                         \
+		return call;      \
+	}
 
-static enum rc
-accept_it(void)
-{
-	return step_accept(&r, &terms, at, &s);
-}
+STEP(reserve, step_reserve(&r, &terms, at, &s))
+STEP(accept_it, step_accept(&r, &terms, at, &s))
+STEP(complete, step_complete(&r, TOKEN, 77, &answer, at, &s))
+STEP(release, step_release(&r, TOKEN, 77, &why, at, &s))
+STEP(unknown, step_unknown(&r, TOKEN, &why, at, &s))
+STEP(to_completed, step_resolve(&r, RECORD_COMPLETED, &answer, &why, at, &s))
+STEP(to_released, step_resolve(&r, RECORD_FAILED_RETRYABLE, NULL, &why, at, &s))
+STEP(to_dead, step_resolve(&r, RECORD_DEAD_LETTER, NULL, &why, at, &s))
+STEP(abandon, step_abandon(&r, &answer, at, &s))
+STEP(expire_gone, step_expire(&r, at, &s))
 
 static enum rc
 start(void)
@@ -138,54 +143,6 @@ start(void)
 	r.queued_at = r.queued ? NOW : 0;
 	r.expires_at += r.queued;
 	return step_start(&r, r.attempt, &terms, at, &s);
-}
-
-static enum rc
-complete(void)
-{
-	return step_complete(&r, TOKEN, 77, &answer, at, &s);
-}
-
-static enum rc
-release(void)
-{
-	return step_release(&r, TOKEN, 77, &why, at, &s);
-}
-
-static enum rc
-unknown(void)
-{
-	return step_unknown(&r, TOKEN, &why, at, &s);
-}
-
-static enum rc
-to_completed(void)
-{
-	return step_resolve(&r, RECORD_COMPLETED, &answer, &why, at, &s);
-}
-
-static enum rc
-to_released(void)
-{
-	return step_resolve(&r, RECORD_FAILED_RETRYABLE, NULL, &why, at, &s);
-}
-
-static enum rc
-to_dead(void)
-{
-	return step_resolve(&r, RECORD_DEAD_LETTER, NULL, &why, at, &s);
-}
-
-static enum rc
-abandon(void)
-{
-	return step_abandon(&r, &answer, at, &s);
-}
-
-static enum rc
-expire_gone(void)
-{
-	return step_expire(&r, at, &s);
 }
 
 static enum rc
