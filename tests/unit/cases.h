@@ -33,6 +33,26 @@
 		nanosleep(&(const struct timespec){ 0, (ms)*1000000L }, NULL); \
 	}
 
+/* That each value from first to last has a text, which no other one has. */
+#define ALL_DIFFER(text, type, first, last)                                    \
+	for (int v = (first); v <= (int)(last); v++) {                         \
+		assert_true(text((type)v)[0] != '\0');                         \
+		for (int w = (first); w < v; w++)                              \
+			assert_string_not_equal(text((type)v), text((type)w)); \
+	}
+
+/* A copy of its exact size, so that a sanitizer sees each read beyond it; the
+ * caller frees it. */
+static UNUSED void *
+exact_copy(const void *bytes, size_t n)
+{
+	void *copy = malloc(n > 0 ? n : 1);
+
+	assert_non_null(copy);
+	memcpy(copy, bytes, n);
+	return copy;
+}
+
 static UNUSED pthread_t
 start_thread(void *(*act)(void *), void *arg)
 {

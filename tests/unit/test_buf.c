@@ -150,12 +150,5 @@ TEST(bytes_may_be_nul)
 
 TEST(every_return_code_has_a_text_of_its_own)
 {
-	int i, j;
-
-	for (i = RC_OK; i <= RC_INVALID; i++) {
-		assert_true(strlen(rc_text((enum rc)i)) > 0);
-		for (j = RC_OK; j < i; j++)
-			assert_string_not_equal(
-			    rc_text((enum rc)i), rc_text((enum rc)j));
-	}
+	ALL_DIFFER(rc_text, enum rc, RC_OK, RC_INVALID);
 }

@@ -79,51 +79,28 @@ TEST(no_more_than_twice_as_many_bytes)
 	assert_false(cgistream_is_body(&c));
 }
 
-static const struct {
-	const char *output;
-	int status;
-} heads[] = {
-	{ "Content-Type: text/plain\r\n\r\nhello", 200 },
-	{ "Content-Type: text/plain\n\nhello", 200 },
-	{ "Status: 404 Not Found\r\nContent-Type: a/b\r\n\r\n", 404 },
-	{ "content-type: a/b\nSTATUS:201\n\n", 201 },
-	{ "Status:\t 503\n\n", 503 },
-	{ "Location: https://example.org/\n\n", 302 },
-	{ "Location: https://example.org/\nStatus: 303\n\n", 303 },
-	{ "Location: /local\n\n", 200 },
-	{ "HTTP/1.1 418 I am a teapot\r\nContent-Type: a/b\r\n\r\n", 418 },
-	{ "HTTP/1.0 202 Accepted\nStatus: 200 OK\n\n", 200 },
-	{ "Content-Type: a/b\n\nStatus: 500\n\n", 200 },
-	{ "Status-Text: 404\n\n", 200 },
-	/* no end of the head, or no head */
-	{ "", 0 },
-	{ "\n", 0 },
-	{ "Status: 404\n", 0 },
-	{ "Status: 404", 0 },
-	{ "no head\n\n", 0 },
-	{ "Content-Type: a/b\nno field\n\n", 0 },
-	/* a status that is none, and a place that is none */
-	{ "Status: x\nContent-Type: a/b\n\n", 0 },
-	{ "Status: 40\n\n", 0 },
-	{ "Status:\n\n", 0 },
-	{ "Status: 200\nStatus: 404\n\n", 0 },
-	{ "Location:\n\n", 302 },
-};
-
-TEST(status_of_every_head)
+/* The head is read as test_cgihead has it. */
+TEST(status_of_every_verdict)
 {
-	for (size_t i = 0; i < COUNT(heads); i++) {
-		const size_t n = strlen(heads[i].output);
-		/* without a byte behind it, for the sanitizers */
-		char *output = malloc(n + 1);
+	static const struct {
+		const char *output;
+		int status;
+	} heads[] = {
+		{ "Status: 404 Not Found\r\nContent-Type: a/b\r\n\r\n", 404 },
+		{ "Location: https://example.org/\n\n", 302 },
+		{ "HTTP/1.1 418 I am a teapot\nContent-Type: a/b\n\n", 418 },
+		{ "Content-Type: a/b\n\nStatus: 500\n\n", 200 },
+		{ "Status-Text: 404\n\n", 200 },
+		/* no end of the head, no head, no status */
+		{ "", 0 },
+		{ "Status: 404\n", 0 },
+		{ "no head\n\n", 0 },
+		{ "Status: x\nContent-Type: a/b\n\n", 0 },
+		{ "Status: 200\nStatus: 404\n\n", 0 },
+	};
 
-		assert_non_null(output);
-		memcpy(output, heads[i].output, n);
-		output = realloc(output, n > 0 ? n : 1);
-		assert_non_null(output);
-		if (cgistream_status(output, n) != heads[i].status)
-			fail_msg("\"%s\": %d", heads[i].output,
-			    cgistream_status(output, n));
-		free(output);
-	}
+	for (size_t i = 0; i < COUNT(heads); i++)
+		if (cgistream_status(heads[i].output,
+			strlen(heads[i].output)) != heads[i].status)
+			fail_msg("\"%s\"", heads[i].output);
 }

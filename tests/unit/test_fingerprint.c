@@ -186,9 +186,7 @@ make(const struct spec *s, const char *fingerprint_spec, unsigned char *hash)
 	req.path = s->path;
 	req.query = s->query;
 	req.body_len = strlen(s->body);
-	body = malloc(req.body_len > 0 ? req.body_len : 1);
-	assert_non_null(body);
-	memcpy(body, s->body, req.body_len);
+	body = exact_copy(s->body, req.body_len);
 	req.body = req.body_len > 0 ? body : NULL;
 	memset(hash, 0, FINGERPRINT_LEN);
 	rc = hash_of(&req, fingerprint_spec, hash);

@@ -167,9 +167,7 @@ read_all(const char *type, const char *body, size_t len, size_t piece)
 	form_init(&f, form_kind_of(type), type);
 	for (at = 0; more && at < len; at += n) {
 		n = len - at < piece ? len - at : piece;
-		copy = malloc(n); /* to find what reads behind it */
-		assert_non_null(copy);
-		memcpy(copy, body + at, n);
+		copy = exact_copy(body + at, n);
 		form_feed(&f, copy, n);
 		more = drain(&f);
 		/* A caller need not stop at a bad form. */

@@ -193,17 +193,13 @@ static const char *const malformed[] = { " \n", "\xef\xbb\xbf{}", "1 2", "{}x",
 	"\"\xf0\x9f\x98\x80\":2}",
 	"{\"\":1,\"\":2}", "[[{\"b\":{\"a\":1,\"a\":2}}]]" };
 
-/* From memory of its exact size, so that a sanitizer sees each byte read
- * beyond it. */
 static enum json_verdict
 canonicalise_exact(const char *text, size_t len, const struct conf_list *ignore,
     struct buf *to)
 {
-	char *exact = malloc(len > 0 ? len : 1);
+	char *exact = exact_copy(text, len);
 	enum json_verdict v;
 
-	assert_non_null(exact);
-	memcpy(exact, text, len);
 	v = canonicalise(exact, len, ignore, to);
 	free(exact);
 	return v;

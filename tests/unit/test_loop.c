@@ -81,27 +81,6 @@ due(struct loop_timer *t)
 		loop_set(loop, t, timer->again);
 }
 
-TEST(timers_come_in_the_order_of_their_times)
-{
-	struct timer t[4];
-
-	for (int i = 0; i < 4; i++)
-		t[i] = (struct timer){ { .due = due }, (char)('a' + i), 0 };
-	loop_set(loop, &t[2].timer, 30);
-	loop_set(loop, &t[0].timer, 10);
-	loop_set(loop, &t[3].timer, 20);
-	loop_set(loop, &t[1].timer, 20);
-	loop_set(loop, &t[3].timer, 40);
-	round_now("abcd");
-	loop_set(loop, &t[0].timer, 10);
-	loop_set(loop, &t[1].timer, clock_mono() + 3600000);
-	loop_set(loop, &t[2].timer, 30);
-	loop_clear(loop, &t[2].timer);
-	loop_clear(loop, &t[2].timer);
-	round_now("a");
-	loop_clear(loop, &t[1].timer);
-}
-
 static int64_t last;
 static unsigned called;
 

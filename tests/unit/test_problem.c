@@ -472,17 +472,13 @@ TEST(a_template_gets_the_values_of_the_problem)
 	for (size_t i = 0; i < COUNT(templates); i++) {
 		/* Without a NUL at its end. */
 		const size_t len = strlen(templates[i].page);
-		char *bytes = malloc(len + 1);
+		char *bytes = exact_copy(templates[i].page, len);
 		struct problem p = { .code = PROBLEM_OVERLOADED,
 			.instance = INSTANCE,
 			.key = "<b>\"'@title@",
 			.page = {
 			    .bytes = bytes, .len = len, .language = "de" } };
 
-		assert_non_null(bytes);
-		memcpy(bytes, templates[i].page, len);
-		bytes = realloc(bytes, len > 0 ? len : 1);
-		p.page.bytes = bytes;
 		assert_string_equal(make_page(&p), templates[i].text);
 		assert_field("Content-Language", "de");
 		assert_field("Vary", "Accept, Accept-Language");
