@@ -7,6 +7,7 @@
 #include "cases.h"
 
 #include "cgienv.h"
+#include "conf_fixture.h"
 #include "limit.h"
 
 #define NPARAMS 8
@@ -190,18 +191,12 @@ static const struct row {
 static void
 check_row(const struct row *w)
 {
-	struct conf_program rt = { 0 };
-	char *names[NENV + 1], *daemon[NENV + 1];
-	const struct cgienv_daemon with = { .env = daemon };
+	struct conf_program rt = { .environment = list_of(w->environment) };
+	struct conf_list daemon = list_of(w->daemon);
+	const struct cgienv_daemon with = { .env = daemon.item };
 	size_t n = 0, i;
 	bool path = false;
 
-	for (i = 0; w->environment[i] != NULL; i++)
-		names[i] = strdup(w->environment[i]);
-	rt.environment = (struct conf_list){ names, i };
-	for (i = 0; w->daemon[i] != NULL; i++)
-		daemon[i] = strdup(w->daemon[i]);
-	daemon[i] = NULL;
 	request(w->params);
 	rq.body_len = w->body_len;
 	print_message("%s\n", w->name);
@@ -214,10 +209,8 @@ check_row(const struct row *w)
 	assert_int_equal(count(), path ? n : n + 1);
 	cgienv_free(&env);
 	assert_null(env.envp);
-	for (i = 0; i < rt.environment.n; i++)
-		free(names[i]);
-	for (i = 0; daemon[i] != NULL; i++)
-		free(daemon[i]);
+	list_free(&rt.environment);
+	list_free(&daemon);
 }
 
 TEST(who_gives_which_variable)

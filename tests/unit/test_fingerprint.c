@@ -6,6 +6,7 @@
 
 #include "cases.h"
 
+#include "body_fixture.h"
 #include "conf_fixture.h"
 #include "fingerprint.h"
 #include "limit.h"
@@ -127,25 +128,7 @@ struct spec {
 	const char *body;
 };
 
-/* How much of the body is fed at a time. */
-static size_t piece = SIZE_MAX;
-
 static const char *key = "k";
-
-static enum rc
-read_body(const struct request *req, request_take_fn *take, void *arg)
-{
-	enum rc rc = RC_OK;
-	size_t at, n;
-
-	if (req->body == NULL && req->body_len > 0)
-		return RC_IO;
-	for (at = 0; rc == RC_OK && at < req->body_len; at += n) {
-		n = req->body_len - at < piece ? req->body_len - at : piece;
-		rc = take(arg, (const char *)req->body + at, n);
-	}
-	return rc;
-}
 
 static enum rc
 hash_of(const struct request *req, const char *fingerprint_spec,
@@ -444,12 +427,12 @@ TEST(what_makes_a_difference)
 		if ((memcmp(a, b, sizeof(a)) == 0) != pairs[i].same)
 			fail_msg("%s", pairs[i].name);
 		/* However the body comes. */
-		for (piece = 1; piece < 10; piece += 3) {
+		for (part = 1; part < 10; part += 3) {
 			assert_ok(
 			    make(&pairs[i].a, pairs[i].fingerprint_spec, b));
 			assert_memory_equal(a, b, sizeof(a));
 		}
-		piece = SIZE_MAX;
+		part = SIZE_MAX;
 	}
 }
 

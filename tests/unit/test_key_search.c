@@ -6,6 +6,7 @@
 
 #include "cases.h"
 
+#include "body_fixture.h"
 #include "conf_fixture.h"
 #include "key_search.h"
 #include "scope.h"
@@ -183,22 +184,6 @@ configured(const char *from)
 	return conf_from(text);
 }
 
-/* How much of the body is read at a time. */
-static size_t piece = SIZE_MAX;
-
-static enum rc
-read_body(const struct request *rq, request_take_fn *take, void *arg)
-{
-	enum rc rc = RC_OK;
-	size_t at, n;
-
-	for (at = 0; rc == RC_OK && at < rq->body_len; at += n) {
-		n = rq->body_len - at < piece ? rq->body_len - at : piece;
-		rc = take(arg, (const char *)rq->body + at, n);
-	}
-	return rc;
-}
-
 static enum key_verdict
 find(const struct conf_route *route, const struct row *row, struct key *key)
 {
@@ -256,7 +241,7 @@ TEST(every_place_and_what_is_no_key_there)
 
 	for (i = 0; i < COUNT(rows); i++) {
 		conf = configured(rows[i].from);
-		for (piece = 1; piece < 100; piece += 7) {
+		for (part = 1; part < 100; part += 7) {
 			verdict = find(&conf->defaults, &rows[i], &key);
 			if (verdict != rows[i].verdict)
 				fail_msg("row %zu: %s: %s", i, rows[i].from,
@@ -284,7 +269,7 @@ TEST(a_field_of_any_length_is_bounded)
 	memcpy(body, "k=", 2);
 	body[(1 << 20) - 1] = '\0';
 	row.body = body;
-	piece = 4096;
+	part = 4096;
 	assert_int_equal(find(&conf->defaults, &row, &key), KEY_TOO_LONG);
 	free(body);
 	conf_unref(conf);

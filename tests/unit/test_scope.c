@@ -6,6 +6,7 @@
 
 #include "cases.h"
 
+#include "conf_fixture.h"
 #include "scope.h"
 #include "out.h"
 
@@ -25,7 +26,7 @@
 
 static const struct {
 	const char *name;
-	const char *variables[MAX_ROW];
+	const char *variables[MAX_ROW + 1];
 	struct param params[MAX_ROW];
 	const char *scope; /* NULL: refused */
 	bool empty;
@@ -99,20 +100,16 @@ static void
 make(const char *const *variables, const struct param *params,
     unsigned char secret_byte, enum rc expected)
 {
-	char names[MAX_ROW][32], *item[MAX_ROW + 1] = { NULL };
 	unsigned char secret[SCOPE_SECRET_LEN];
-	struct conf_list list = { item, 0 };
+	struct conf_list list = list_of(variables);
 	struct request req = { .params = params };
 
-	for (; list.n < MAX_ROW && variables[list.n] != NULL; list.n++) {
-		strcpy(names[list.n], variables[list.n]);
-		item[list.n] = names[list.n];
-	}
 	while (req.nparams < MAX_ROW && params[req.nparams].name != NULL)
 		req.nparams++;
 	memset(secret, secret_byte, sizeof(secret));
 	assert_int_equal(
 	    scope_make(&req, &list, secret, &out, &empty), expected);
+	list_free(&list);
 }
 
 TEST(every_kind_of_variable)
@@ -136,7 +133,7 @@ TEST(every_kind_of_variable)
 
 TEST(credential_under_another_secret)
 {
-	const char *const variables[MAX_ROW] = { "HTTP_AUTHORIZATION" };
+	const char *const variables[MAX_ROW + 1] = { "HTTP_AUTHORIZATION" };
 	const struct param params[MAX_ROW] = {
 		{ "HTTP_AUTHORIZATION", "Bearer abc" },
 	};
@@ -150,7 +147,8 @@ TEST(credential_under_another_secret)
 TEST(a_variable_that_comes_twice_is_refused)
 {
 	static const char *const values[] = { "ann", "bob", "" };
-	const char *const variables[MAX_ROW] = { "REMOTE_USER", "HTTP_X_USER" };
+	const char *const variables[MAX_ROW + 1] = { "REMOTE_USER",
+		"HTTP_X_USER" };
 
 	for (size_t i = 0; i < COUNT(values); i++) {
 		const struct param params[MAX_ROW] = {
@@ -171,7 +169,7 @@ TEST(no_two_callers_share_a_scope)
 {
 	static const char *const values[] = { "", "a", "b", "|", "%", "%7C",
 		"a|", "|a", "a|b", "%25", "%7C%25", "||" };
-	const char *const variables[MAX_ROW] = { "A", "B" };
+	const char *const variables[MAX_ROW + 1] = { "A", "B" };
 	char *seen[COUNT(values) * COUNT(values)];
 	size_t i, j;
 
