@@ -8,11 +8,10 @@
 
 #include <unistd.h>
 
-#include <cJSON.h>
-
 #include "attention.h"
 #include "clock.h"
 #include "conf_fixture.h"
+#include "json_member.h"
 #include "run.h"
 
 #define TOLD "attention.told"
@@ -71,22 +70,10 @@ parse(const char *text)
 	return array;
 }
 
-static const char *
-member(int n, const char *name)
+static const cJSON *
+line(int n)
 {
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(
-	    cJSON_GetArrayItem(lines, n), name);
-
-	return cJSON_IsString(item) ? item->valuestring : "(none)";
-}
-
-static int
-number(int n, const char *name)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(
-	    cJSON_GetArrayItem(lines, n), name);
-
-	return cJSON_IsNumber(item) ? item->valueint : -1;
+	return cJSON_GetArrayItem(lines, n);
 }
 
 /* Ends it, as a daemon does; the lines are what was told.  How many. */
@@ -115,10 +102,10 @@ TEST(a_key_may_hold_any_bytes)
 	attention_key(RECORD_UNKNOWN, &key, "it was killed");
 	attention_key(RECORD_DEAD_LETTER, NULL, NULL);
 	assert_int_equal(end(conf), 2);
-	assert_string_equal(member(0, "key"), "k\"\n\xef\xbf\xbd");
-	assert_int_equal(strlen(member(0, "ts")), 24);
-	assert_string_equal(member(1, "event"), "dead_letter");
-	assert_string_equal(member(1, "key"), "(none)");
+	assert_string_equal(text(line(0), "key"), "k\"\n\xef\xbf\xbd");
+	assert_int_equal(strlen(text(line(0), "ts")), 24);
+	assert_string_equal(text(line(1), "event"), "dead_letter");
+	assert_string_equal(text(line(1), "key"), "(none)");
 }
 
 TEST(refusals_are_counted_by_caller)
@@ -133,10 +120,10 @@ TEST(refusals_are_counted_by_caller)
 	attention_refused(&other);
 	attention_refused(&open);
 	assert_int_equal(end(conf), 2);
-	assert_string_equal(member(0, "route"), "/pay");
-	assert_string_equal(member(0, "caller"), "192.0.2.7");
-	assert_int_equal(number(0, "requests"), 2);
-	assert_int_equal(number(1, "requests"), 1);
+	assert_string_equal(text(line(0), "route"), "/pay");
+	assert_string_equal(text(line(0), "caller"), "192.0.2.7");
+	assert_int_equal(number(line(0), "requests"), 2);
+	assert_int_equal(number(line(1), "requests"), 1);
 }
 
 TEST(a_crowd_of_keys_and_callers_is_counted)
@@ -156,9 +143,10 @@ TEST(a_crowd_of_keys_and_callers_is_counted)
 	}
 	n = end(conf);
 	assert_in_range(n, 1000, 4000);
-	assert_string_equal(member(n - 2, "caller"), "c63");
-	assert_string_equal(member(n - 1, "event"), "more");
-	assert_int_equal(number(n - 1, "number"), KEYS + CALLERS - (n - 1));
+	assert_string_equal(text(line(n - 2), "caller"), "c63");
+	assert_string_equal(text(line(n - 1), "event"), "more");
+	assert_int_equal(
+	    number(line(n - 1), "number"), KEYS + CALLERS - (n - 1));
 }
 
 /* Runs the program as the scheduler does. */

@@ -5,8 +5,7 @@
 
 #include "cases.h"
 
-#include <cJSON.h>
-
+#include "json_member.h"
 #include "limit.h"
 #include "problem.h"
 
@@ -94,22 +93,6 @@ make(const struct problem *p, enum conf_dialect dialect)
 	assert_ok(problem_make(p, LINK, dialect, &r, &body));
 	json = cJSON_ParseWithLengthOpts(r.body, r.body_len, NULL, 0);
 	assert_non_null(json);
-}
-
-static const char *
-text(const cJSON *object, const char *name)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-
-	return cJSON_IsString(item) ? item->valuestring : "(none)";
-}
-
-static int
-number(const cJSON *object, const char *name)
-{
-	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-
-	return cJSON_IsNumber(item) ? item->valueint : -1;
 }
 
 static void

@@ -56,24 +56,6 @@ serve_for(int64_t ms)
 		loop_round(loop, until);
 }
 
-TEST(programs_run_side_by_side)
-{
-	struct try tries[20];
-	const int64_t began = clock_mono();
-
-	for (size_t i = 0; i < COUNT(tries); i++) {
-		prepare(&tries[i], "/bin/sh", "sleep 0.3; echo done; exit 3");
-		begin(&tries[i]);
-	}
-	for (size_t i = 0; i < COUNT(tries); i++) {
-		end(&tries[i]);
-		assert_int_equal(tries[i].facts.end, RUN_EXITED);
-		assert_int_equal(tries[i].facts.exit_status, 3);
-		assert_string_equal(tries[i].first, "done\n");
-	}
-	assert_true(clock_mono() - began < 3000);
-}
-
 TEST(one_that_ends_while_another_is_not_watched)
 {
 	struct try endless, short_one;

@@ -226,25 +226,6 @@ TEST(a_process_that_prints_a_lot_is_read)
 	buf_free(&t.errors);
 }
 
-TEST(one_that_dies_is_replaced_and_its_end_is_known)
-{
-	struct try t;
-
-	for (int i = 0; i < 5; i++) {
-		begin(&t, 0, "k");
-		end(&t);
-		assert_int_equal(t.facts.end, RUN_SIGNALED);
-		assert_int_equal(t.facts.signal, SIGKILL);
-		begin(&t, 0, "e");
-		end(&t);
-		assert_int_equal(t.facts.end, RUN_CUT);
-		assert_int_equal(t.facts.exit_status, 3);
-		begin(&t, 0, "p000\n");
-		end(&t);
-		has_answered(&t, "000\n");
-	}
-}
-
 TEST(the_end_of_one_that_refuses_is_not_the_end_of_the_next)
 {
 	struct try last, next;
