@@ -161,16 +161,10 @@ static const struct {
 	int64_t wall;
 	const char *http, *rfc3339;
 } dates[] = {
-	{ "the beginning", 0, "Thu, 01 Jan 1970 00:00:00 GMT",
-	    "1970-01-01T00:00:00.000Z" },
-	{ "the example of RFC 9110", 784111777000,
-	    "Sun, 06 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37.000Z" },
 	{ "milliseconds are cut, not rounded", 784111777999,
 	    "Sun, 06 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37.999Z" },
 	{ "a leap day", 1709208000001, "Thu, 29 Feb 2024 12:00:00 GMT",
 	    "2024-02-29T12:00:00.001Z" },
-	{ "after 2038", 2147483648000, "Tue, 19 Jan 2038 03:14:08 GMT",
-	    "2038-01-19T03:14:08.000Z" },
 	{ "the last of four digits", 253402300799999,
 	    "Fri, 31 Dec 9999 23:59:59 GMT", "9999-12-31T23:59:59.999Z" },
 	{ "later than that", 253402300800000, "Fri, 31 Dec 9999 23:59:59 GMT",

@@ -367,18 +367,6 @@ TEST(small_answer_arrives_in_one_piece)
 	expect_closed(fd);
 }
 
-/* The peer does not read at first: other requests are answered meanwhile. */
-TEST(slow_reader_gets_it_all)
-{
-	int slow = start_and_dial("");
-
-	ask(slow, true, "GET", "slow");
-	answer_bytes(next("slow"), sizeof(bytes));
-	round_trip_alone("meanwhile");
-	expect_bytes(slow, BARE_HEAD, bytes, sizeof(bytes));
-	round_trip(slow, true, "again");
-}
-
 /* A peer that reads as fast as it is sent to. */
 static bool takes_all;
 static unsigned sends;
