@@ -189,9 +189,8 @@ static const char *const malformed[] = { " \n", "\xef\xbb\xbf{}", "1 2", "{}x",
 	/* names that come twice */
 	"{\"a\":1,\"a\":1}", "{\"a\":1,\"b\":2,\"a\":3}",
 	"{\"a\":1,\"\\u0061\":2}",
-	"{\"\\ud83d\\ude00\":1,"
-	"\"\xf0\x9f\x98\x80\":2}",
-	"{\"\":1,\"\":2}", "[[{\"b\":{\"a\":1,\"a\":2}}]]" };
+	"{\"\\ud83d\\ude00\":1,\"\xf0\x9f\x98\x80\":2}", "{\"\":1,\"\":2}",
+	"[[{\"b\":{\"a\":1,\"a\":2}}]]" };
 
 static enum json_verdict
 canonicalise_exact(const char *text, size_t len, const struct conf_list *ignore,

@@ -47,9 +47,7 @@ static const char *const malformed_strings[] = { "\"a", "\"", "\"a\\\"",
 	"\"\xc3\xa4\"", "\"a\"b", "\"a\"\"b\"", "\"a\" \"b\"" };
 
 static const char *const malformed_tokens[] = { "a\"b", "a\\b", "a;b=1", ";",
-	"a b", "a\x01", "a\x7f", "\xc3\xa4",
-	"\xe2\x80\x9c"
-	"a\xe2\x80\x9d" };
+	"a b", "a\x01", "a\x7f", "\xc3\xa4", "\342\200\234a\342\200\235" };
 
 /* What may follow "\"k\"", and is ignored. */
 static const char *const parameters[] = {
