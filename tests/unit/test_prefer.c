@@ -43,60 +43,64 @@ static const char *const not_asking[] = {
 	"respond-async wait", "respond-async=", "respond-async\x01"
 };
 
-static struct request
-request_of(const struct param *params, size_t n)
-{
-	return (struct request){ .params = params, .nparams = n };
-}
+typedef bool asks_fn(const struct request *request);
 
+/* Whether it asks by these lines of the field, among others; second: or NULL.
+ */
 static bool
-asks(const struct param *params, size_t n)
-{
-	const struct request request = request_of(params, n);
-
-	return prefer_respond_async(&request);
-}
-
-static void
-check_asks(const char *field, bool want)
+asks(asks_fn *asks_by, const char *field, const char *first, const char *second)
 {
 	const struct param params[] = {
 		{ "HTTP_X_PREFER", "respond-async=1" },
-		{ "HTTP_PREFER", field },
+		{ "HTTP_X_ACCEPT", "application/json" },
+		{ field, first },
 		{ "http_prefer", "respond-async=1" },
+		{ "ACCEPT", "text/html" },
+		{ field, second },
 	};
+	const struct request request = { .params = params,
+		.nparams = COUNT(params) - (second == NULL) };
 
-	if (asks(params, COUNT(params)) != want)
-		fail_msg("\"%s\"", field);
+	return asks_by(&request);
 }
+
+static void
+check(asks_fn *asks_by, const char *field, const char *const *lines, size_t n,
+    bool want)
+{
+	for (size_t i = 0; i < n; i++)
+		if (asks(asks_by, field, lines[i], NULL) != want)
+			fail_msg("\"%s\"", lines[i]);
+}
+
+#define ASYNC prefer_respond_async, "HTTP_PREFER"
+#define HTML  prefer_html, "HTTP_ACCEPT"
 
 TEST(every_field)
 {
-	for (size_t i = 0; i < COUNT(asking); i++)
-		check_asks(asking[i], true);
-	for (size_t i = 0; i < COUNT(not_asking); i++)
-		check_asks(not_asking[i], false);
+	check(ASYNC, asking, COUNT(asking), true);
+	check(ASYNC, not_asking, COUNT(not_asking), false);
 }
 
-TEST(request_without_the_field_does_not_ask)
+TEST(a_request_without_the_field_does_not_ask)
 {
-	static const struct param params[] = { { "PREFER", "respond-async" },
-		{ "http_prefer", "respond-async" } };
+	static const struct request none;
 
-	assert_false(asks(NULL, 0));
-	assert_false(asks(params, COUNT(params)));
+	assert_false(prefer_respond_async(&none));
+	assert_false(prefer_html(&none));
+	assert_false(
+	    asks(prefer_respond_async, "PREFER", "respond-async", NULL));
+	assert_false(
+	    asks(prefer_respond_async, "http_prefer", "respond-async", NULL));
 }
 
 TEST(lines_of_a_repeated_field_are_one_list)
 {
-	static const struct param later[] = { { "HTTP_PREFER", "wait=1" },
-		{ "HTTP_X", "y" }, { "HTTP_PREFER", "respond-async" } };
-	static const struct param first[] = { { "HTTP_PREFER",
-						  "respond-async=1" },
-		{ "HTTP_PREFER", "respond-async" } };
-
-	assert_true(asks(later, COUNT(later)));
-	assert_false(asks(first, COUNT(first)));
+	assert_true(asks(ASYNC, "wait=1", "respond-async"));
+	assert_false(asks(ASYNC, "respond-async=1", "respond-async"));
+	assert_false(asks(HTML, "text/html", "application/json"));
+	assert_true(asks(HTML, "application/json;q=0.5", "text/html"));
+	assert_false(asks(HTML, "text/html", "text/html;q=x"));
 }
 
 static const char *const html[] = {
@@ -105,8 +109,9 @@ static const char *const html[] = {
 	"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,"
 	"image/webp,image/apng,*/*;q=0.8,"
 	"application/signed-exchange;v=b3;q=0.7",
-	"text/html, text/plain, text/sgml, text/css, */*;q=0.01", "text/html",
-	"TEXT/HTML", "text/*", "text/html;q=0.001",
+	"text/html, text/plain, text/sgml, text/css, */*;q=0.01",
+	/* others */
+	"text/html", "TEXT/HTML", "text/*", "text/html;q=0.001",
 	"text/html;q=1.000, application/json;q=0.999",
 	"text/html;charset=utf-8", "text/html; Charset=\"UTF-8\"; q=0.5",
 	"text/html;;q=0.5;", " , text/html\t;\tq=0.5 ,",
@@ -144,49 +149,10 @@ static const char *const not_html[] = {
 	"text/html\x01"
 };
 
-static bool
-wants_html(const struct param *params, size_t n)
-{
-	const struct request request = request_of(params, n);
-
-	return prefer_html(&request);
-}
-
-static void
-check_html(const char *field, bool want)
-{
-	const struct param params[] = {
-		{ "HTTP_X_ACCEPT", "application/json" },
-		{ "HTTP_ACCEPT", field },
-		{ "ACCEPT", "text/html" },
-	};
-
-	if (wants_html(params, COUNT(params)) != want)
-		fail_msg("\"%s\"", field);
-}
-
 TEST(html_only_where_it_is_preferred)
 {
-	for (size_t i = 0; i < COUNT(html); i++)
-		check_html(html[i], true);
-	for (size_t i = 0; i < COUNT(not_html); i++)
-		check_html(not_html[i], false);
-	assert_false(wants_html(NULL, 0));
-}
-
-TEST(lines_of_a_repeated_accept_are_one_list)
-{
-	static const struct param json[] = { { "HTTP_ACCEPT", "text/html" },
-		{ "HTTP_ACCEPT", "application/json" } };
-	static const struct param page[] = { { "HTTP_ACCEPT",
-						 "application/json;q=0.5" },
-		{ "HTTP_ACCEPT", "text/html" } };
-	static const struct param bad[] = { { "HTTP_ACCEPT", "text/html" },
-		{ "HTTP_ACCEPT", "text/html;q=x" } };
-
-	assert_false(wants_html(json, COUNT(json)));
-	assert_true(wants_html(page, COUNT(page)));
-	assert_false(wants_html(bad, COUNT(bad)));
+	check(HTML, html, COUNT(html), true);
+	check(HTML, not_html, COUNT(not_html), false);
 }
 
 static const struct {
@@ -229,7 +195,7 @@ static const struct {
 static void
 languages_are(const struct param *params, size_t n, const char *expected)
 {
-	const struct request request = request_of(params, n);
+	const struct request request = { .params = params, .nparams = n };
 	struct prefer_languages got;
 	char tags[PREFER_LANGUAGES * (PREFER_TAG_LEN + 1) + 1] = "";
 
