@@ -131,8 +131,8 @@ def test_what_is_wrong_is_refused_as_by_the_views(t):
 CHECKS = (
     ("printf('%s %d %d %s %d|%s'",
      "SELECT state || ' ' || replayable::int || ' ' || status || ' ' || kind"
-     " || ' ' || body_length || '|' || coalesce(convert_from(headers, 'UTF8'), '') "
-     'FROM once_key'),
+     " || ' ' || body_length || '|'"
+     " || coalesce(convert_from(headers, 'UTF8'), '') FROM once_key"),
     ("printf('%s %s %s %s %s %d %d %s'",
      "SELECT concat_ws(' ', encode(scope, 'escape'), encode(path, 'escape'), "
      "encode(key, 'escape'), encode(topic, 'escape'), state, attempts, "

@@ -243,7 +243,9 @@ def test_after_a_sync_that_failed_the_log_begins_anew(t):
     health = once.get('/admin/health')
     eq(health.status, 503)
     assert b'begin anew because a sync has failed' in health.body, health
-    time.sleep(0.7)     # a second after that began
+    # It would be logged a second after that began.
+    again = time.monotonic() + 1
+    wait_until(lambda: time.monotonic() > again, 'a second')
     eq(once.log_lines('event=write-lock-held'), [])
     assert os.stat(once.database + '-wal').st_size >= length
     db.execute('COMMIT')
@@ -259,7 +261,8 @@ def test_a_group_whose_sync_failed_waits_for_a_new_log_together(t):
     disk = Disk(t)
     once = once_with(t, 'cat >/dev/null; ' + OK, env=disk.env,
                      server={'busy_timeout': '1s', 'workers': '200',
-                             'sweep_interval': '1h'})
+                             'sweep_interval': '1h',
+                             'admin_path': '/once'})
     first(once.post('before'), 201)
     db = sqlite3.connect(once.database, isolation_level=None)
     db.execute('BEGIN')
@@ -267,7 +270,7 @@ def test_a_group_whose_sync_failed_waits_for_a_new_log_together(t):
     lock = Lock(t, once.database)
     disk.fail_once()
     conns = [once.begin('k%d' % i) for i in range(200)]
-    time.sleep(0.3)     # so that most are in one transaction
+    once.wait_gauge('requests', 201)    # and the one that asks
     lock.release()
     took, answers = elapsed(lambda: [conn.answer() for conn in conns])
     for answer in answers:

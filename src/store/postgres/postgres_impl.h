@@ -127,8 +127,8 @@ postgres_run(struct store *s, enum txn_kind kind, txn_body *body, void *arg);
  * it is not about this process alone. */
 enum rc postgres_write(struct store *s, txn_body *body, void *arg);
 
-/* Notes for health that a write has failed, or a lookup, without which no key is
- * reserved; RC_OK: a key was reserved since. */
+/* Notes for health that a write has failed, or a lookup, without which no key
+ * is reserved; RC_OK: a key was reserved since. */
 void postgres_note(struct store *s, enum rc rc);
 
 /* A transaction that writes (see tx.h), in the body of one of the kind
