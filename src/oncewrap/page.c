@@ -244,8 +244,8 @@ static const struct resource {
 	/* an act, which GET asks for; NULL: it has none */
 	void (*post)(struct page *);
 } resources[] = {
-	{ "/page_metrics", page_metrics, NULL },
-	{ "/page_health", page_health, NULL },
+	{ "/metrics", page_metrics, NULL },
+	{ "/health", page_health, NULL },
 	{ "", to_folder, NULL },
 	{ "/", page_overview, NULL },
 	{ "/find", page_find, NULL },
