@@ -86,8 +86,8 @@ struct resolve_many {
 	void *arg;
 	/* what came of it so far */
 	int64_t done, stayed;
-	bool left;              /* it ended early */
-	char next[STORE_PLACE]; /* where it begins, and goes on; "" */
+	bool left;                 /* it ended early */
+	char next[STORE_POSITION]; /* where it begins, and goes on; "" */
 };
 
 /* Whether the act is on keys of that state (RECORD_NONE: any) that the filter

@@ -323,7 +323,7 @@ page_effects(struct page *p, int64_t key_id, const char *after, bool *any)
 void
 page_more_effects(struct page *p)
 {
-	char after[STORE_PLACE], why[512];
+	char after[STORE_POSITION], why[512];
 	bool any = false;
 	enum rc rc;
 
@@ -446,7 +446,7 @@ void
 page_find(struct page *p)
 {
 	struct page_search s;
-	char next[STORE_PLACE];
+	char next[STORE_POSITION];
 	enum rc rc;
 
 	page_search_init(&s);

@@ -32,23 +32,23 @@
 #define SLACK      INT64_C(120000)
 #define NEIGHBOURS INT64_C(256)
 
-/* A place in a list: the last row that was looked at.  What stands first
+/* A position in a list: the last row that was looked at.  What stands first
  * depends on the list; the second number is that of the row, but for PostgreSQL
  * and keys of one name, where both are the digest. */
-struct place {
+struct position {
 	int64_t a, b;
 };
 
-static const struct place first_place = { INT64_MIN, INT64_MIN };
+static const struct position first_position = { INT64_MIN, INT64_MIN };
 
 static void
-place_write(const struct place *at, char out[STORE_PLACE])
+position_write(const struct position *at, char out[STORE_POSITION])
 {
-	snprintf(out, STORE_PLACE, "%" PRId64 ".%" PRId64, at->a, at->b);
+	snprintf(out, STORE_POSITION, "%" PRId64 ".%" PRId64, at->a, at->b);
 }
 
 static bool
-place_parse(const char *text, struct place *at)
+position_parse(const char *text, struct position *at)
 {
 	char *end;
 
@@ -63,9 +63,9 @@ place_parse(const char *text, struct place *at)
 
 /* --- a walk --------------------------------------------------------------- */
 
-/* How to go on from a place. */
+/* How to go on from a position. */
 struct walk {
-	struct place at;
+	struct position at;
 	void (*send)(struct tx *tx, struct walk *w, int64_t rows);
 	const struct store_browsing *b;
 	struct row_range range; /* of identities */
@@ -76,13 +76,13 @@ struct walk {
 };
 
 static void
-walk_row(struct store_found *found, const struct place *at, int64_t id)
+walk_row(struct store_found *found, const struct position *at, int64_t id)
 {
 	if (found->n < STORE_BROWSE_ROWS)
 		found->id[found->n++] = id;
 	/* where the rest of what was counted begins */
 	if (found->n == STORE_BROWSE_ROWS && found->next[0] == '\0')
-		place_write(at, found->next);
+		position_write(at, found->next);
 	found->count++;
 }
 
@@ -132,7 +132,7 @@ walk_all(struct tx *tx, struct walk *w, struct store_found *found)
 	if (found->all && found->count == (int64_t)found->n)
 		found->next[0] = '\0';
 	else if (!found->all && found->next[0] == '\0')
-		place_write(&w->at, found->next);
+		position_write(&w->at, found->next);
 	if (found->all || !w->by_number)
 		found->back_to = 0;
 	return RC_OK;
@@ -192,7 +192,7 @@ send_open(struct tx *tx, struct walk *w, int64_t rows)
 static void
 send_range(struct tx *tx, struct walk *w, int64_t rows)
 {
-	/* From the place on, instead of the first one. */
+	/* From the position on, instead of the first one. */
 	for (int i = 0; i < 8 && w->at.a != INT64_MIN; i++) {
 		w->range.first.number = w->at.a;
 		w->range.first.bytes[i] =
@@ -276,7 +276,7 @@ store_browse_run(struct tx *tx, void *arg)
 	struct store_browsing *b = arg;
 	const struct store_browse *what = b->what;
 	const struct store_filter *f = &what->filter;
-	struct walk w = { .at = first_place,
+	struct walk w = { .at = first_position,
 		.b = b,
 		.range = b->range,
 		.uncounted = what->oldest };
@@ -286,7 +286,7 @@ store_browse_run(struct tx *tx, void *arg)
 	b->found->all = b->nothing;
 	if (b->nothing)
 		return RC_OK;
-	if (what->after != NULL && !place_parse(what->after, &w.at))
+	if (what->after != NULL && !position_parse(what->after, &w.at))
 		return RC_INVALID;
 	if (b->downstream[0] != '\0' && what->after == NULL)
 		rc = find_told(b, tx, &w.low);
@@ -375,14 +375,14 @@ store_browse_effects(struct store *s, int64_t key_id, const char *after,
     struct store_found *found)
 {
 	struct effects_of e = {
-		.walk = { .at = first_place,
+		.walk = { .at = first_position,
 		    .send = send_effects,
 		    .key_id = key_id },
 		.found = found,
 	};
 
 	memset(found, 0, sizeof(*found));
-	if (after != NULL && !place_parse(after, &e.walk.at))
+	if (after != NULL && !position_parse(after, &e.walk.at))
 		return RC_INVALID;
 	return store_tx(s, TX_READ, effects_run, &e);
 }

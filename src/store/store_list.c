@@ -19,10 +19,10 @@
 
 struct store_cursor {
 	struct store *store;
-	/* TX_BROWSE_ROWS: those that .browse finds, from .place on */
+	/* TX_BROWSE_ROWS: those that .browse finds, from .position on */
 	enum tx_query query;
 	struct store_browse browse;
-	char place[STORE_PLACE];
+	char position[STORE_POSITION];
 	struct store_found found;
 	struct store_effect_filter effects; /* of TX_EFFECT_LIST */
 	int64_t after_id, last_id;          /* of rows that were read */
@@ -258,8 +258,8 @@ list_advance(struct store_cursor *c)
 			break;
 		}
 		c->after_id = c->last_id;
-		memcpy(c->place, c->found.next, sizeof(c->place));
-		c->browse.after = c->place;
+		memcpy(c->position, c->found.next, sizeof(c->position));
+		c->browse.after = c->position;
 	}
 	if (rc == RC_OK && c->next == c->n)
 		rc = RC_NOTFOUND;

@@ -21,8 +21,8 @@
 
 #define STORE_BROWSE_ROWS 100
 
-/* Room for a place in a list, as a text of digits, '-' and '.'; and a NUL. */
-#define STORE_PLACE 48
+/* Room for a position in a list, as a text of digits, '-' and '.'; and a NUL. */
+#define STORE_POSITION 48
 
 /* The keys to find: those to which all applies that is set. */
 struct store_filter {
@@ -56,7 +56,7 @@ struct store_found {
 	int64_t count; /* of all that were found, the first n included */
 	bool all;      /* every row was looked at: count is the whole number */
 	/* .after, for what comes after the first n; "": that is all */
-	char next[STORE_PLACE];
+	char next[STORE_POSITION];
 	/* the walk went by the order of creation and ended early, at a key that
 	 * was made at that wall time (ms); 0: it did not */
 	int64_t back_to;
@@ -65,7 +65,7 @@ struct store_found {
 /*
  * Finds keys: of one open state the oldest change first; those in progress in
  * the order of their numbers; of one name in any order; else the newest key
- * first.  RC_INVALID: .after is no such place.
+ * first.  RC_INVALID: .after is no such position.
  */
 enum rc store_browse(struct store *s, const struct store_browse *what,
     struct store_found *found);

@@ -15,7 +15,7 @@ follow(struct store_browse b)
 {
 	int64_t seen[2 * MANY];
 	struct store_found found;
-	char place[STORE_PLACE];
+	char position[STORE_POSITION];
 	int n = 0;
 
 	do {
@@ -27,9 +27,9 @@ follow(struct store_browse b)
 				assert_true(seen[k] != found.id[i]);
 			seen[n++] = found.id[i];
 		}
-		memcpy(place, found.next, sizeof(place));
-		b.after = place;
-	} while (place[0] != '\0');
+		memcpy(position, found.next, sizeof(position));
+		b.after = position;
+	} while (position[0] != '\0');
 	return n;
 }
 
