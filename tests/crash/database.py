@@ -81,11 +81,10 @@ OLD_SQLITE = """
     WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL
         SELECT i + 1 FROM n WHERE i < ?)
     INSERT INTO once_key(id, identity, key, path, scope, state, attempt,
-        fingerprint, fingerprint_spec, downstream, on_crash, retention,
-        created_at, updated_at, expires_at, status)
+        fingerprint, fingerprint_spec, downstream, retention, created_at,
+        updated_at, expires_at, status)
     SELECT k.id + n.i, n.i, 'old' || n.i, '/pay', '', 'completed', 1,
-        k.fingerprint, k.fingerprint_spec, k.downstream, 'unknown', 1, 0, 0,
-        1, 200
+        k.fingerprint, k.fingerprint_spec, k.downstream, 0, 0, 0, 1, 200
     FROM once_key k, n WHERE k.key = 'done'"""
 OLD_POSTGRES = """
     INSERT INTO once_key(id, digest, key, path, scope, caller, state,
@@ -93,7 +92,7 @@ OLD_POSTGRES = """
         created_at, updated_at, expires_at, status)
     SELECT 1000000 + i, decode(md5(i::text), 'hex'),
         convert_to('old' || i, 'UTF8'), '/pay', '', k.caller, 'completed', 1,
-        k.fingerprint, k.fingerprint_spec, k.downstream, 1, 0, 0, 1, 200
+        k.fingerprint, k.fingerprint_spec, k.downstream, 0, 0, 0, 1, 200
     FROM once_key k, generate_series(1, ?) i WHERE k.key = 'done'"""
 
 
