@@ -20,7 +20,7 @@ FILL = (
     "INSERT INTO once_key(id, caller, digest, fingerprint_spec, retention, "
     "created_at,"
     " updated_at, downstream, attempt, fingerprint, key, path, scope, state,"
-    " status, kept, expires_at)"
+    " status, replayable, expires_at)"
     " SELECT g, g %% 1000, decode(lpad(to_hex(g), 32, '0'), 'hex'), 1, 1000,"
     " 1, 1, gen_random_uuid(), 1, 'f', g::text::bytea, '/', 's',"
     " CASE WHEN g %% 100 = 0 THEN 'unknown' ELSE 'completed' END, 200,"
