@@ -18,7 +18,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "backoff.h"
 #include "clock.h"
 #include "fault.h"
 #include "handler.h"
@@ -33,9 +32,6 @@
 /* Rest (ms) after a look that found nothing: under load keys are settled all
  * the time, and most of them have no effects. */
 #define LOOK_REST 5
-
-/* The longest pause (ms) between two tries. */
-#define BACKOFF_MAX INT64_C(3600000)
 
 /* Pause (s) before the end of a try that could not be recorded is recorded
  * again. */
@@ -249,66 +245,20 @@ run_it(struct outbox *box, struct delivery *try)
 	return true;
 }
 
-/* Whether the program ended because this process stops: that is not the
- * effect's fault. */
-static bool
-is_drained(const struct run_facts *facts)
-{
-	return facts->end == RUN_DRAINED ||
-	    (facts->end == RUN_NOT_STARTED && run_is_draining());
-}
-
-/* Why the try did not deliver the effect. */
 static void
-tell_why(struct delivery *try)
+outbox_try(struct outbox *box, struct delivery *try)
 {
-	static const char *const whys[] = { [RUN_TIMEOUT] =
-						"the program took too long",
-		[RUN_CUT] =
-		    "the program printed too much", /* none is FastCGI */
-		[RUN_OUTPUT_LIMIT] = "the program printed too much",
-		[RUN_DRAINED] = "oncewrap was stopped",
-		[RUN_CAPTURE_FAILED] = "what the program printed was lost",
-		[RUN_NOT_STARTED] = "the program could not be started" };
-	const struct run_facts *facts = &try->facts;
-	char *text = try->end.last_error;
-	const size_t size = sizeof(try->end.last_error);
+	const bool ran = run_it(box, try);
+	const struct effect_run run = {
+		.facts = ran ? &try->facts : NULL,
+		.stopping = run_is_draining(),
+		.attempts = try->effect->attempts,
+		.random = uuid_bits(),
+	};
 
-	if (facts->end == RUN_EXITED && facts->exit_status != 0)
-		snprintf(text, size, "the program exited with %d",
-		    facts->exit_status);
-	else if (facts->end == RUN_SIGNALED)
-		snprintf(text, size, "the program was killed by signal %d",
-		    facts->signal);
-	else if (facts->end != RUN_EXITED)
-		snprintf(text, size, "%s",
-		    whys[is_drained(facts) ? RUN_DRAINED : facts->end]);
-}
-
-/* Decides the effect's next state; ran: the facts are known. */
-static void
-outbox_judge(struct delivery *try, bool ran)
-{
-	const struct conf_effect *conf = try->conf;
-	const int attempts = try->effect->attempts;
-	struct effect_end *end = &try->end;
-
-	if (ran)
-		tell_why(try);
-	if (ran && try->facts.end == RUN_EXITED &&
-	    try->facts.exit_status == 0) {
-		end->state = EFFECT_DELIVERED;
-		return;
-	}
-	end->reference_len = 0;
-	end->state = EFFECT_PENDING;
-	if (ran && is_drained(&try->facts))
-		return;
-	if (attempts >= (int)conf->attempts)
-		end->state = EFFECT_DEAD_LETTER;
-	else
-		end->after = backoff_pause(
-		    conf->backoff, attempts, BACKOFF_MAX, uuid_bits());
+	effect_judge(&try->end, try->conf, &run);
+	if (try->end.state != EFFECT_DELIVERED)
+		try->end.reference_len = 0;
 }
 
 /*
@@ -374,7 +324,7 @@ outbox_run(void *self, const struct conf *conf, void *item)
 	try.log.path = p->effect.path;
 	try.log.key = p->effect.key;
 	scope_tag(p->effect.scope, try.log.scope);
-	outbox_judge(&try, run_it(box, &try));
+	outbox_try(box, &try);
 	FAULT(EFFECT_RAN);
 	record_try(box, &try);
 	FAULT(EFFECT_RECORDED);

@@ -110,51 +110,20 @@ reconcile_claim(
 	return rc;
 }
 
-/* Records a try without a verdict. */
+/* Records what a try has come to. */
 static enum rc
-reconcile_fail(struct attempt *at, struct record *due, const char *why)
+reconcile_record(
+    struct attempt *at, struct record *due, const struct outcome *o)
 {
 	enum rc rc;
 
-	if (due->reconcile_attempts >= (int)at->rule->reconcile_attempts)
-		return reconcile_settle(at, due, RECORD_DEAD_LETTER, why);
+	if (o->state != RECORD_UNKNOWN)
+		return reconcile_settle(at, due, o->state, o->why);
 	metrics_add(METRICS_RECONCILE_FAILED, 1);
-	log_verdict(LOG_WARN, due, RECORD_UNKNOWN, why);
+	log_verdict(LOG_WARN, due, RECORD_UNKNOWN, o->why);
 	rc = reconcile_claim(at->store, due, false,
 	    reconcile_backoff(at->rule, due->reconcile_attempts));
 	return rc == RC_LOST ? RC_OK : rc;
-}
-
-static enum rc
-read_verdict(struct attempt *at, struct record *due)
-{
-	const struct outcome_facts *facts = &at->facts;
-
-	attempt_read(at);
-	FAULT(RECONCILE_RAN);
-	if (facts->run.end != RUN_EXITED || facts->run.exit_status != 0)
-		return reconcile_fail(at, due, "the reconciler failed");
-	if (facts->head != CGIHEAD_OK)
-		return reconcile_fail(
-		    at, due, cgihead_verdict_text(facts->head));
-	switch (facts->says) {
-	case CGIHEAD_SAYS_COMPLETED:
-		if (facts->body_broken)
-			break;
-		return reconcile_settle(
-		    at, due, RECORD_COMPLETED, "the reconciler says completed");
-	case CGIHEAD_SAYS_NOT_EXECUTED:
-		return reconcile_settle(at, due, RECORD_FAILED_RETRYABLE,
-		    "the reconciler says not-executed");
-	case CGIHEAD_SAYS_UNKNOWN:
-		return reconcile_fail(at, due,
-		    facts->doubt[0] != '\0' ? facts->doubt
-					    : "the reconciler says unknown");
-	case CGIHEAD_SAYS_STATUS:
-	case CGIHEAD_SAYS_NOTHING:
-		break;
-	}
-	return reconcile_fail(at, due, "the reconciler's answer is no verdict");
 }
 
 /* Runs the try, which is already counted, and judges it. */
@@ -162,18 +131,26 @@ static enum rc
 try_it(struct attempt_request *q)
 {
 	struct attempt *at = &q->attempt;
+	const int tries = q->key.reconcile_attempts;
+	const unsigned most = at->rule->reconcile_attempts;
+	struct outcome o;
 	enum rc rc;
 
 	metrics_add(METRICS_RECONCILE_SCHEDULED, 1);
 	FAULT(RECONCILE_CLAIMED);
 	rc = attempt_request_load(q);
-	if (rc == RC_NOTFOUND || rc == RC_CORRUPT)
-		rc = reconcile_fail(at, &q->key, "its request was not kept");
-	else if (rc == RC_OK && !attempt_capture(at, &at->rule->reconcile))
-		rc = reconcile_fail(
-		    at, &q->key, "the reconciler could not be started");
-	else if (rc == RC_OK)
-		rc = read_verdict(at, &q->key);
+	if (rc == RC_NOTFOUND || rc == RC_CORRUPT) {
+		o = outcome_no_verdict(
+		    tries, most, "its request was not stored");
+		rc = reconcile_record(at, &q->key, &o);
+	} else if (rc == RC_OK) {
+		if (attempt_capture(at, &at->rule->reconcile)) {
+			attempt_read(at);
+			FAULT(RECONCILE_RAN);
+		}
+		o = outcome_reconcile(&at->facts, tries, most);
+		rc = reconcile_record(at, &q->key, &o);
+	}
 	attempt_request_free(q);
 	return rc == RC_LOST ? RC_OK : rc;
 }
@@ -206,6 +183,7 @@ static enum rc
 reconcile_begin(struct attempt *at, struct record *due, bool *try)
 {
 	const struct conf_route *rule = at->rule;
+	struct outcome o;
 	enum rc rc;
 
 	*try = false;
@@ -218,9 +196,11 @@ reconcile_begin(struct attempt *at, struct record *due, bool *try)
 		return RC_NOMEM;
 	if (processes_may_live(at->store, due))
 		return wait_for_processes(rule, at->store, due);
-	if (due->reconcile_attempts >= (int)rule->reconcile_attempts)
-		return reconcile_settle(at, due, RECORD_DEAD_LETTER,
-		    "the last try to find out came to no end");
+	o = outcome_no_verdict(due->reconcile_attempts,
+	    rule->reconcile_attempts,
+	    "the last try to find out came to no end");
+	if (o.state != RECORD_UNKNOWN)
+		return reconcile_settle(at, due, o.state, o.why);
 	/* The pause also applies if this process dies during the try. */
 	rc = reconcile_claim(at->store, due, true,
 	    rule->reconcile.timeout + rule->reconcile.kill_after +

@@ -11,10 +11,15 @@
 #include "config.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "backoff.h"
 #include "effect.h"
+
+/* The longest pause (ms) between two tries. */
+#define BACKOFF_MAX INT64_C(3600000)
 
 static const char *const names[] = { EFFECT_STATES(WORDS_WORD) };
 
@@ -175,6 +180,68 @@ effect_step_free(struct effect *e, struct effect *first, struct step_time at)
 	const struct effect_try try = { e->attempts, e->owner };
 
 	return effect_step_end(e, first, &try, &lost, at);
+}
+
+/* --- how a try went ------------------------------------------------------ */
+
+/* Whether the program ended because this process stops: that is not the
+ * effect's fault. */
+static bool
+is_drained(const struct effect_run *run)
+{
+	return run->facts != NULL &&
+	    (run->facts->end == RUN_DRAINED ||
+		(run->facts->end == RUN_NOT_STARTED && run->stopping));
+}
+
+/* Why the try did not deliver the effect. */
+static void
+tell_why(char text[LIMIT_LAST_ERROR], const struct effect_run *run)
+{
+	static const char *const whys[] = {
+		[RUN_TIMEOUT] = "the program took too long",
+		[RUN_CUT] =
+		    "the program printed too much", /* none is FastCGI */
+		[RUN_OUTPUT_LIMIT] = "the program printed too much",
+		[RUN_DRAINED] = "oncewrap was stopped",
+		[RUN_CAPTURE_FAILED] = "what the program printed was lost",
+		[RUN_NOT_STARTED] = "the program could not be started",
+	};
+	const struct run_facts *facts = run->facts;
+
+	if (facts->end == RUN_EXITED)
+		snprintf(text, LIMIT_LAST_ERROR, "the program exited with %d",
+		    facts->exit_status);
+	else if (facts->end == RUN_SIGNALED)
+		snprintf(text, LIMIT_LAST_ERROR,
+		    "the program was killed by signal %d", facts->signal);
+	else
+		snprintf(text, LIMIT_LAST_ERROR, "%s",
+		    whys[is_drained(run) ? RUN_DRAINED : facts->end]);
+}
+
+void
+effect_judge(struct effect_end *end, const struct conf_effect *conf,
+    const struct effect_run *run)
+{
+	const struct run_facts *facts = run->facts;
+
+	end->after = 0;
+	if (facts != NULL && facts->end == RUN_EXITED &&
+	    facts->exit_status == 0) {
+		end->state = EFFECT_DELIVERED;
+		return;
+	}
+	if (facts != NULL)
+		tell_why(end->last_error, run);
+	end->state = EFFECT_PENDING;
+	if (is_drained(run))
+		return;
+	if (run->attempts >= (int)conf->attempts)
+		end->state = EFFECT_DEAD_LETTER;
+	else
+		end->after = backoff_pause(
+		    conf->backoff, run->attempts, BACKOFF_MAX, run->random);
 }
 
 /* --- for operators ------------------------------------------------------- */

@@ -6,6 +6,8 @@
 #define EFFECT_H
 
 #include "buf.h"
+#include "conf.h"
+#include "outcome.h"
 #include "record.h"
 #include "step.h"
 
@@ -81,6 +83,21 @@ struct effect_end {
 	size_t reference_len;  /* 0: none */
 	char last_error[LIMIT_LAST_ERROR];
 };
+
+/* How a try went. */
+struct effect_run {
+	const struct run_facts *facts; /* NULL: its program was not run */
+	bool stopping;                 /* this process stops */
+	int attempts;                  /* tries begun, with this one */
+	uint32_t random;               /* 32 random bits */
+};
+
+/*
+ * What a try of an effect of that section comes to: sets the state of end, the
+ * pause, and last_error; the caller has set that where no program was run.
+ */
+void effect_judge(struct effect_end *end, const struct conf_effect *conf,
+    const struct effect_run *run);
 
 /* A try begins, of an effect that is due. */
 enum rc effect_step_begin(

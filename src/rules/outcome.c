@@ -178,3 +178,36 @@ outcome_is_lost(const struct run_facts *run)
 {
 	return run->end != RUN_EXITED && run->end != RUN_NOT_STARTED;
 }
+
+/* --- reconcilers ---------------------------------------------------------- */
+
+struct outcome
+outcome_no_verdict(int tries, unsigned most, const char *why)
+{
+	return response(
+	    tries >= (int)most ? RECORD_DEAD_LETTER : RECORD_UNKNOWN, why);
+}
+
+/* What it says is its verdict: neither the response's status nor settings of
+ * the handler count. */
+struct outcome
+outcome_reconcile(const struct outcome_facts *f, int tries, unsigned most)
+{
+	const char *why = "the reconciler's answer is no verdict";
+
+	if (f->run.end == RUN_NOT_STARTED)
+		why = "the reconciler could not be started";
+	else if (f->run.end != RUN_EXITED || f->run.exit_status != 0)
+		why = "the reconciler failed";
+	else if (f->head != CGIHEAD_OK)
+		why = cgihead_verdict_text(f->head);
+	else if (f->says == CGIHEAD_SAYS_COMPLETED && !f->body_broken)
+		return response(
+		    RECORD_COMPLETED, "the reconciler says completed");
+	else if (f->says == CGIHEAD_SAYS_NOT_EXECUTED)
+		return response(RECORD_FAILED_RETRYABLE,
+		    "the reconciler says not-executed");
+	else if (f->says == CGIHEAD_SAYS_UNKNOWN)
+		why = says_unknown(f, "the reconciler says unknown");
+	return outcome_no_verdict(tries, most, why);
+}

@@ -65,4 +65,15 @@ bool outcome_may_have_acted(const struct record *r);
 struct outcome
 outcome_judge(const struct outcome_facts *f, const struct conf_route *rt);
 
+/*
+ * A reconciler's try at a key that is unknown: COMPLETED, with the response
+ * that it printed; FAILED_RETRYABLE; DEAD_LETTER; or UNKNOWN, to be tried
+ * again.  tries: begun so far; most: of its route.
+ */
+struct outcome
+outcome_reconcile(const struct outcome_facts *f, int tries, unsigned most);
+
+/* The same for a try without a verdict, for that reason. */
+struct outcome outcome_no_verdict(int tries, unsigned most, const char *why);
+
 #endif

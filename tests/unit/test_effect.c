@@ -271,6 +271,88 @@ TEST(a_change_leaves_one_turn)
 	}
 }
 
+/* --- how a try went ------------------------------------------------------- */
+
+TEST(what_a_try_comes_to)
+{
+	const struct conf_effect conf = { .attempts = 3, .backoff = 1000 };
+	static const struct {
+		const char *name;
+		struct run_facts run;
+		bool not_run, stopping;
+		int attempts;
+		enum effect_state to;
+		int64_t after;
+		const char *why;
+	} cases[] = {
+		{ "exit 0", { .end = RUN_EXITED }, .attempts = 1,
+		    .to = EFFECT_DELIVERED, .why = "" },
+		{ "exit 0 in the last try, while it stops",
+		    { .end = RUN_EXITED }, .stopping = true, .attempts = 3,
+		    .to = EFFECT_DELIVERED, .why = "" },
+		{ "exit 1", { .end = RUN_EXITED, .exit_status = 1 },
+		    .attempts = 1, .to = EFFECT_PENDING, .after = 1000,
+		    .why = "the program exited with 1" },
+		{ "exit 1 while it stops",
+		    { .end = RUN_EXITED, .exit_status = 1 }, .stopping = true,
+		    .attempts = 2, .to = EFFECT_PENDING, .after = 2000,
+		    .why = "the program exited with 1" },
+		{ "exit 1 in the last try",
+		    { .end = RUN_EXITED, .exit_status = 1 }, .attempts = 3,
+		    .to = EFFECT_DEAD_LETTER,
+		    .why = "the program exited with 1" },
+		{ "signal", { .end = RUN_SIGNALED, .signal = 9 }, .attempts = 4,
+		    .to = EFFECT_DEAD_LETTER,
+		    .why = "the program was killed by signal 9" },
+		{ "timeout", { .end = RUN_TIMEOUT }, .attempts = 2,
+		    .to = EFFECT_PENDING, .after = 2000,
+		    .why = "the program took too long" },
+		{ "cut", { .end = RUN_CUT }, .attempts = 1,
+		    .to = EFFECT_PENDING, .after = 1000,
+		    .why = "the program printed too much" },
+		{ "output", { .end = RUN_OUTPUT_LIMIT }, .attempts = 1,
+		    .to = EFFECT_PENDING, .after = 1000,
+		    .why = "the program printed too much" },
+		{ "lost output", { .end = RUN_CAPTURE_FAILED }, .attempts = 1,
+		    .to = EFFECT_PENDING, .after = 1000,
+		    .why = "what the program printed was lost" },
+		{ "drained in the last try", { .end = RUN_DRAINED },
+		    .attempts = 3, .to = EFFECT_PENDING,
+		    .why = "oncewrap was stopped" },
+		{ "not started", { .end = RUN_NOT_STARTED }, .attempts = 1,
+		    .to = EFFECT_PENDING, .after = 1000,
+		    .why = "the program could not be started" },
+		{ "not started in the last try", { .end = RUN_NOT_STARTED },
+		    .attempts = 3, .to = EFFECT_DEAD_LETTER,
+		    .why = "the program could not be started" },
+		{ "not started while it stops", { .end = RUN_NOT_STARTED },
+		    .stopping = true, .attempts = 3, .to = EFFECT_PENDING,
+		    .why = "oncewrap was stopped" },
+		{ "not run", .not_run = true, .stopping = true, .attempts = 1,
+		    .to = EFFECT_PENDING, .after = 1000, .why = "no payload" },
+		{ "not run in the last try", .not_run = true, .attempts = 3,
+		    .to = EFFECT_DEAD_LETTER, .why = "no payload" },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct effect_run run = {
+			.facts = cases[i].not_run ? NULL : &cases[i].run,
+			.stopping = cases[i].stopping,
+			.attempts = cases[i].attempts,
+		};
+		struct effect_end end = { .after = -1 };
+
+		if (cases[i].not_run)
+			strcpy(end.last_error, "no payload");
+		effect_judge(&end, &conf, &run);
+		if (end.state != cases[i].to || end.after != cases[i].after ||
+		    strcmp(end.last_error, cases[i].why) != 0)
+			fail_msg("%s: %s after %d: %s", cases[i].name,
+			    effect_state_name(end.state), (int)end.after,
+			    end.last_error);
+	}
+}
+
 /* --- rows ----------------------------------------------------------------- */
 
 #define BROKEN(row, change)                          \

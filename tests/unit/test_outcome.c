@@ -271,6 +271,75 @@ TEST(what_is_known_to_have_done_nothing)
 	assert_false(outcome_may_have_acted(&r));
 }
 
+/* --- reconcilers ---------------------------------------------------------- */
+
+/* The verdict of the third try, of three and of four.  Whatever is no verdict
+ * leaves the key unknown, or after the last try a dead letter. */
+TEST(every_verdict_of_a_reconciler)
+{
+	static const struct {
+		const char *name;
+		struct outcome_facts facts;
+		enum record_state to; /* UNKNOWN: it is no verdict */
+		const char *why;
+	} want[] = {
+		{ "completed", { .status = 200, .says = YES }, DONE,
+		    "the reconciler says completed" },
+		{ "completed with 500", { .status = 500, .says = YES }, DONE,
+		    "the reconciler says completed" },
+		{ "not-executed", { .status = 200, .says = NO }, FREE,
+		    "the reconciler says not-executed" },
+		{ "not-executed, broken body",
+		    { .status = 200, .says = NO, .body_broken = true }, FREE,
+		    "the reconciler says not-executed" },
+		{ "completed, broken body",
+		    { .status = 200, .says = YES, .body_broken = true },
+		    UNKNOWN, "the reconciler's answer is no verdict" },
+		{ "unknown", { .status = 200, .says = DUNNO, .doubt = "" },
+		    UNKNOWN, "the reconciler says unknown" },
+		{ "unknown, with a reason",
+		    { .status = 200, .says = DUNNO, .doubt = "no line" },
+		    UNKNOWN, "no line" },
+		{ "status", { .status = 200, .says = CGIHEAD_SAYS_STATUS },
+		    UNKNOWN, "the reconciler's answer is no verdict" },
+		{ "nothing, with a status that releases", { .status = 500 },
+		    UNKNOWN, "the reconciler's answer is no verdict" },
+		{ "completed, exit 1",
+		    { .run.exit_status = 1, .status = 200, .says = YES },
+		    UNKNOWN, "the reconciler failed" },
+		{ "not-executed, exit 75",
+		    { .run.exit_status = 75, .status = 200, .says = NO },
+		    UNKNOWN, "the reconciler failed" },
+		{ "completed, timeout",
+		    { .run.end = RUN_TIMEOUT, .status = 200, .says = YES },
+		    UNKNOWN, "the reconciler failed" },
+		{ "not-executed, signal",
+		    { .run.end = RUN_SIGNALED, .status = 200, .says = NO },
+		    UNKNOWN, "the reconciler failed" },
+		{ "not started",
+		    { .run.end = RUN_NOT_STARTED, .head = CGIHEAD_EMPTY },
+		    UNKNOWN, "the reconciler could not be started" },
+		{ "malformed", { .head = CGIHEAD_MALFORMED, .says = YES },
+		    UNKNOWN, NULL },
+	};
+
+	for (size_t i = 0; i < COUNT(want); i++)
+		for (unsigned most = 2; most <= 4; most++) {
+			struct outcome o =
+			    outcome_reconcile(&want[i].facts, 3, most);
+			enum record_state to = want[i].to;
+			const char *why = want[i].why != NULL
+			    ? want[i].why
+			    : cgihead_verdict_text(want[i].facts.head);
+
+			if (to == UNKNOWN && most <= 3)
+				to = RECORD_DEAD_LETTER;
+			if (o.state != to || strcmp(o.why, why) != 0)
+				fail_msg("%s, of %u: %d, %s", want[i].name,
+				    most, (int)o.state, o.why);
+		}
+}
+
 static int
 setup(UNUSED void **state)
 {
