@@ -156,10 +156,6 @@ ORDER BY e.id LIMIT ?6::bigint;
 -- name: effect_delete
 DELETE FROM once_effect WHERE $effect_was;
 
--- The key with that downstream key, which tells its number: see sealed.h.
--- name: find_told
-SELECT id FROM once_key WHERE id = ?1 AND downstream = ?2;
-
 -- Whether the record of the key names that attempt of that host.
 -- name: attempt_of_key
 SELECT 1::bigint FROM once_key

@@ -156,6 +156,12 @@ once_key INDEXED BY once_key_identity
 WHERE identity BETWEEN ?13 AND ?14 AND (identity, id) > (?11, ?12)
 ORDER BY identity, id
 
+-- The key with that downstream key, which tells the number of its identity: see
+-- sealed.h.
+-- name: find_told
+SELECT id FROM once_key INDEXED BY once_key_identity
+WHERE identity BETWEEN ?1 AND ?2 AND downstream = ?3;
+
 -- A small response is read with its key.  The identity is not: it is copied for
 -- nothing, because the caller has it.
 -- name: find

@@ -65,39 +65,7 @@ sealed_is_form_key(
 	return CRYPTO_memcmp(own, text, UUID_LEN) == 0;
 }
 
-/* --- downstream keys ------------------------------------------------------ */
-
-/* "xxxxxxxx-xxxx-4xxx-yxxx-" and twelve digits of 48 bits. */
-#define DOWN_HEAD   24
-#define DOWN_DIGITS (UUID_LEN - DOWN_HEAD)
-
-static uint64_t
-downstream_mask(const unsigned char *secret, const char *uuid)
-{
-	return mac_bits(secret, "oncewrap: downstream key\n", uuid, DOWN_HEAD) &
-	    UINT64_C(0xffffffffffff);
-}
-
-void
-sealed_downstream(const unsigned char secret[SCOPE_SECRET_LEN], int64_t id,
-    char uuid[UUID_LEN + 1])
-{
-	snprintf(uuid + DOWN_HEAD, DOWN_DIGITS + 1, "%012" PRIx64,
-	    (uint64_t)id ^ downstream_mask(secret, uuid));
-}
-
-int64_t
-sealed_downstream_id(
-    const unsigned char secret[SCOPE_SECRET_LEN], const char *uuid)
-{
-	if (strlen(uuid) != UUID_LEN ||
-	    strspn(uuid + DOWN_HEAD, "0123456789abcdef") != DOWN_DIGITS)
-		return 0;
-	return (int64_t)(strtoull(uuid + DOWN_HEAD, NULL, 16) ^
-	    downstream_mask(secret, uuid));
-}
-
-/* --- References ----------------------------------------------------------- */
+/* --- References and downstream keys ---------------------------------------- */
 
 /*
  * 6 bytes are random; 4 bits are the version, and 12 the check; 2 bits are the
@@ -110,24 +78,31 @@ sealed_downstream_id(
 /* Makes what the random bytes decide: the bytes before the number, and the
  * number 0. */
 static void
-reference_mask(const unsigned char *secret, unsigned char b[16])
+reference_mask(
+    const unsigned char *secret, enum sealed_kind kind, unsigned char b[16])
 {
+	static const struct {
+		const char *purpose;
+		unsigned char version;
+	} kinds[] = {
+		[SEALED_REFERENCE] = { "oncewrap: reference\n", 8 },
+		[SEALED_DOWNSTREAM] = { "oncewrap: downstream key\n", 4 },
+	};
 	unsigned char md[DIGEST_LEN];
 
-	digest_mac_for(
-	    secret, "oncewrap: reference\n", b, REFERENCE_RANDOM, md);
+	digest_mac_for(secret, kinds[kind].purpose, b, REFERENCE_RANDOM, md);
 	memcpy(b + REFERENCE_RANDOM, md, 16 - REFERENCE_RANDOM);
-	b[6] = (unsigned char)(0x80 | (b[6] & 0x0f));
+	b[6] = (unsigned char)(kinds[kind].version << 4 | (b[6] & 0x0f));
 	b[8] = (unsigned char)(0x80 | (b[8] & 0x3f));
 }
 
 bool
-sealed_reference(const unsigned char secret[SCOPE_SECRET_LEN], uint64_t number,
-    unsigned char uuid[16])
+sealed_reference(const unsigned char secret[SCOPE_SECRET_LEN],
+    enum sealed_kind kind, uint64_t number, unsigned char uuid[16])
 {
 	if (number >= SEALED_REFERENCES)
 		return false;
-	reference_mask(secret, uuid);
+	reference_mask(secret, kind, uuid);
 	for (int i = 15; i >= REFERENCE_HEAD; i--, number >>= 8)
 		uuid[i] ^= (unsigned char)number;
 	return true;
@@ -135,13 +110,13 @@ sealed_reference(const unsigned char secret[SCOPE_SECRET_LEN], uint64_t number,
 
 bool
 sealed_reference_number(const unsigned char secret[SCOPE_SECRET_LEN],
-    const unsigned char uuid[16], uint64_t *number)
+    enum sealed_kind kind, const unsigned char uuid[16], uint64_t *number)
 {
 	unsigned char mask[16];
 
 	*number = 0;
 	memcpy(mask, uuid, sizeof(mask));
-	reference_mask(secret, mask);
+	reference_mask(secret, kind, mask);
 	if (memcmp(uuid, mask, REFERENCE_HEAD) != 0)
 		return false;
 	for (int i = REFERENCE_HEAD; i < 16; i++)

@@ -28,34 +28,22 @@ bool sealed_is_form_key(
     const unsigned char secret[SCOPE_SECRET_LEN], const char *text);
 
 /*
- * The downstream key of a key: a random UUID (version 4) whose last 48 bits
- * tell the number of the key's row.  So a key is found by it without an index,
- * which each new key would have to write.
- *
- * sealed_downstream() puts the number into a random UUID.
- * sealed_downstream_id() returns the number; 0: the text tells none.  Any text
- * of that form tells some number: whether the row has that downstream key must
- * be seen.
- */
-void sealed_downstream(const unsigned char secret[SCOPE_SECRET_LEN], int64_t id,
-    char uuid[UUID_LEN + 1]);
-int64_t sealed_downstream_id(
-    const unsigned char secret[SCOPE_SECRET_LEN], const char *uuid);
-
-/*
- * The Reference that a client is told: a UUID of version 8 that names one
- * request, and also tells the number of the identity that the request asked
- * for.  So the key is found by it, for a first run, a replay and a refusal
- * alike, and nothing need be written down for that.
+ * The Reference that a client is told, and the downstream key that a key gets:
+ * a UUID that names one request, or one key, and also tells the number of the
+ * identity that the request asked for.  So the key is found by it, and nothing
+ * need be written down for that.  A Reference does so for a first run, a replay
+ * and a refusal alike.  Its version is 8.  That of a downstream key is 4,
+ * because there are services that take no other.
  *
  * sealed_reference() makes it of 16 random bytes, of which the first 6 stay;
  * false: the number is too large.  sealed_reference_number(): false: it is no
- * UUID that sealed_reference() made under that secret.
+ * UUID that sealed_reference() made of that kind under that secret.
  */
+enum sealed_kind { SEALED_REFERENCE, SEALED_DOWNSTREAM };
 #define SEALED_REFERENCES (UINT64_C(1) << 56) /* numbers are below that */
 bool sealed_reference(const unsigned char secret[SCOPE_SECRET_LEN],
-    uint64_t number, unsigned char uuid[16]);
+    enum sealed_kind kind, uint64_t number, unsigned char uuid[16]);
 bool sealed_reference_number(const unsigned char secret[SCOPE_SECRET_LEN],
-    const unsigned char uuid[16], uint64_t *number);
+    enum sealed_kind kind, const unsigned char uuid[16], uint64_t *number);
 
 #endif

@@ -220,6 +220,7 @@ admit_delete_past(struct tx *tx, struct store_admit *p)
 static enum rc
 admit_make(struct tx *tx, struct store_admit *p, struct record *r)
 {
+	bool sealed;
 	enum rc rc;
 
 	if (p->found.id != 0 && (rc = admit_delete_past(tx, p)) != RC_OK)
@@ -230,7 +231,9 @@ admit_make(struct tx *tx, struct store_admit *p, struct record *r)
 		.id = p->seen.next,
 		.recovery_point = "started" };
 	memcpy(r->downstream, p->uuid, sizeof(r->downstream));
-	sealed_downstream(p->secret, r->id, r->downstream);
+	sealed =
+	    store_seal(p->secret, SEALED_DOWNSTREAM, &p->number, r->downstream);
+	assert(sealed);
 	return RC_OK;
 }
 

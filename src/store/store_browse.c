@@ -252,13 +252,19 @@ walk_by_number(struct tx *tx, struct store_browsing *b, struct walk *w)
 	return rc == RC_OK ? walk_all(tx, w, b->found) : rc;
 }
 
-/* The key that the downstream key itself tells; RC_NOTFOUND. */
+/* The key with the downstream key, by what that tells; RC_NOTFOUND: it may come
+ * from a store of the other kind, or from an older oncewrap. */
 static enum rc
 find_told(const struct store_browsing *b, struct tx *tx, int64_t *id)
 {
-	tx_send(tx, TX_FIND_TOLD, "iu",
-	    sealed_downstream_id(store_secret(b->store), b->downstream),
-	    b->downstream);
+	struct row_range range;
+	enum rc rc = store_sealed_range(
+	    b->store, SEALED_DOWNSTREAM, b->downstream, &range);
+
+	if (rc != RC_OK)
+		return rc;
+	tx_send(
+	    tx, TX_FIND_TOLD, "wwu", &range.first, &range.last, b->downstream);
 	return tx_one(tx, "i", id);
 }
 
@@ -322,7 +328,8 @@ store_browse_begin(struct store_browsing *b, struct store *s,
 	if (f->downstream != NULL && !uuid_copied(f->downstream, b->downstream))
 		b->nothing = true;
 	if (f->instance != NULL)
-		rc = store_reference_range(s, f->instance, &b->range);
+		rc = store_sealed_range(
+		    s, SEALED_REFERENCE, f->instance, &b->range);
 	else if (f->key != NULL)
 		b->range = store_number(s, &key);
 	if (rc == RC_NOTFOUND || rc == RC_INVALID) {

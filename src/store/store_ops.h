@@ -168,10 +168,16 @@ enum rc store_admit_do(struct store *s, struct store_admit *p);
 struct row_range
 store_number(const struct store *s, const struct store_identity *identity);
 
-/* Where the index of identities has the one that a Reference tells.
- * RC_INVALID: it is no UUID; RC_NOTFOUND: it is none of this store. */
-enum rc store_reference_range(
-    struct store *s, const char *instance, struct row_range *range);
+/* Makes a random UUID one of that kind, which tells where the index of
+ * identities has a key; false: the UUID is unchanged. */
+bool store_seal(const unsigned char *secret, enum sealed_kind kind,
+    const struct row_value *number, char uuid[RECORD_UUID_LEN + 1]);
+
+/* Where the index of identities has the one that such a UUID tells.
+ * RC_INVALID: it is no UUID; RC_NOTFOUND: it is none of that kind of this
+ * store. */
+enum rc store_sealed_range(struct store *s, enum sealed_kind kind,
+    const char *text, struct row_range *range);
 
 /* The read of what is due first, a job or an effect, begins with this. */
 struct store_next {

@@ -294,7 +294,7 @@ store_browse_effect(struct store *s, int64_t id, struct effect *e)
 	return store_tx(s, TX_LOOK, effect_run, &b);
 }
 
-/* --- the Reference of a request with a key: see sealed.h ------------------ */
+/* --- References and downstream keys: see sealed.h ------------------------- */
 
 /* Bytes that a number of a Reference has room for. */
 #define NUMBER_BYTES 7
@@ -312,42 +312,51 @@ number_of(const struct row_value *v)
 	return number;
 }
 
+bool
+store_seal(const unsigned char *secret, enum sealed_kind kind,
+    const struct row_value *number, char uuid[RECORD_UUID_LEN + 1])
+{
+	unsigned char bytes[16];
+
+	if (!uuid_parse(uuid, bytes) ||
+	    !sealed_reference(secret, kind, number_of(number), bytes))
+		return false;
+	uuid_text(bytes, uuid);
+	return true;
+}
+
 enum rc
 store_reference(struct store *s, const struct store_identity *identity,
     char uuid[RECORD_UUID_LEN + 1])
 {
-	unsigned char bytes[16];
-	struct row_value value;
+	const struct row_value number = store_number(s, identity).first;
 
-	if (!uuid_parse(uuid, bytes))
-		return RC_INVALID;
-	value = store_number(s, identity).first;
-	if (!sealed_reference(store_secret(s), number_of(&value), bytes))
-		return RC_INVALID;
-	uuid_text(bytes, uuid);
-	return RC_OK;
+	return store_seal(store_secret(s), SEALED_REFERENCE, &number, uuid)
+	    ? RC_OK
+	    : RC_INVALID;
 }
 
-/* The number that a Reference tells: see store_reference_range(). */
+/* The number that a UUID of that kind tells: see store_sealed_range(). */
 static enum rc
-number_told(struct store *s, const char *instance, uint64_t *number)
+number_told(
+    struct store *s, enum sealed_kind kind, const char *text, uint64_t *number)
 {
 	char uuid[RECORD_UUID_LEN + 1];
 	unsigned char bytes[16];
 
-	if (!uuid_copied(instance, uuid) || !uuid_parse(uuid, bytes))
+	if (!uuid_copied(text, uuid) || !uuid_parse(uuid, bytes))
 		return RC_INVALID;
-	return sealed_reference_number(store_secret(s), bytes, number)
+	return sealed_reference_number(store_secret(s), kind, bytes, number)
 	    ? RC_OK
 	    : RC_NOTFOUND;
 }
 
 enum rc
-store_reference_range(
-    struct store *s, const char *instance, struct row_range *range)
+store_sealed_range(struct store *s, enum sealed_kind kind, const char *text,
+    struct row_range *range)
 {
 	uint64_t number;
-	enum rc rc = number_told(s, instance, &number);
+	enum rc rc = number_told(s, kind, text, &number);
 
 	if (rc != RC_OK)
 		return rc;
@@ -370,7 +379,7 @@ enum store_instance
 store_instance_kind(struct store *s, const char *instance)
 {
 	uint64_t number;
-	enum rc rc = number_told(s, instance, &number);
+	enum rc rc = number_told(s, SEALED_REFERENCE, instance, &number);
 
 	if (rc == RC_INVALID)
 		return STORE_INSTANCE_NONE;

@@ -73,52 +73,6 @@ TEST(changed_form_key_is_refused)
 	assert_false(sealed_is_form_key(secret, ""));
 }
 
-/* --- downstream keys ------------------------------------------------------ */
-
-TEST(downstream_key_tells_its_number)
-{
-	static const int64_t ids[] = { 1, 2, 3, 65536, INT64_C(1) << 45,
-		INT64_C(1) << 46 };
-	char uuid[UUID_LEN + 1], random[UUID_LEN + 1];
-
-	for (size_t i = 0; i < COUNT(ids); i++) {
-		uuid_random(random);
-		memcpy(uuid, random, sizeof(uuid));
-		sealed_downstream(secret, ids[i], uuid);
-		assert_int_equal(strlen(uuid), UUID_LEN);
-		assert_memory_equal(uuid, random, 24);
-		assert_int_equal(strspn(uuid + 24, "0123456789abcdef"), 12);
-		assert_true(sealed_downstream_id(secret, uuid) == ids[i]);
-		assert_true(sealed_downstream_id(other, uuid) != ids[i]);
-	}
-}
-
-/* Two keys of one number, of two copies of a store, still differ. */
-TEST(same_number_is_another_downstream_key)
-{
-	char one[UUID_LEN + 1], two[UUID_LEN + 1];
-
-	uuid_random(one);
-	uuid_random(two);
-	sealed_downstream(secret, 7, one);
-	sealed_downstream(secret, 7, two);
-	assert_memory_not_equal(one, two, 24);
-	assert_string_not_equal(one + 24, two + 24);
-}
-
-TEST(no_uuid_tells_no_number)
-{
-	static const char *const texts[] = { "", "x",
-		"123e4567-e89b-42d3-a456-42661417400",
-		"123e4567-e89b-42d3-a456-4266141740000",
-		"123e4567-e89b-42d3-a456-42661417400G",
-		"123e4567-e89b-42d3-a456-42661417400A",
-		"123e4567-e89b-42d3-a456--26614174000" };
-
-	for (size_t i = 0; i < COUNT(texts); i++)
-		assert_int_equal(sealed_downstream_id(secret, texts[i]), 0);
-}
-
 /* --- References ----------------------------------------------------------- */
 
 /* The random bytes of a test: with them its chance is the same each time. */
@@ -140,14 +94,17 @@ TEST(reference_tells_its_number)
 	for (size_t i = 0; i < COUNT(numbers); i++) {
 		bytes_of((int)i, random);
 		memcpy(b, random, sizeof(b));
-		assert_true(sealed_reference(secret, numbers[i], b));
+		assert_true(
+		    sealed_reference(secret, SEALED_REFERENCE, numbers[i], b));
 		assert_memory_equal(b, random, 6);
 		assert_int_equal(b[6] & 0xf0, 0x80);
 		assert_int_equal(b[8] & 0xc0, 0x80);
-		assert_true(sealed_reference_number(secret, b, &got));
+		assert_true(
+		    sealed_reference_number(secret, SEALED_REFERENCE, b, &got));
 		assert_true(got == numbers[i]);
 	}
-	assert_false(sealed_reference(secret, SEALED_REFERENCES, b));
+	assert_false(
+	    sealed_reference(secret, SEALED_REFERENCE, SEALED_REFERENCES, b));
 }
 
 TEST(two_references_of_one_number_have_no_likeness)
@@ -156,8 +113,8 @@ TEST(two_references_of_one_number_have_no_likeness)
 
 	bytes_of(1, one);
 	bytes_of(2, two);
-	assert_true(sealed_reference(secret, 7, one));
-	assert_true(sealed_reference(secret, 7, two));
+	assert_true(sealed_reference(secret, SEALED_REFERENCE, 7, one));
+	assert_true(sealed_reference(secret, SEALED_REFERENCE, 7, two));
 	for (size_t i = 9; i < 16; i++)
 		assert_int_not_equal(one[i], two[i]);
 }
@@ -170,8 +127,27 @@ TEST(uuid_of_another_store_tells_nothing)
 
 	for (int i = 0; i < 64; i++) {
 		bytes_of(i, b);
-		assert_false(sealed_reference_number(secret, b, &got));
-		assert_true(sealed_reference(other, 7, b));
-		assert_false(sealed_reference_number(secret, b, &got));
+		assert_false(
+		    sealed_reference_number(secret, SEALED_REFERENCE, b, &got));
+		assert_true(sealed_reference(other, SEALED_REFERENCE, 7, b));
+		assert_false(
+		    sealed_reference_number(secret, SEALED_REFERENCE, b, &got));
+	}
+}
+
+TEST(downstream_key_is_no_reference)
+{
+	unsigned char b[16];
+	uint64_t got;
+
+	for (int i = 0; i < 64; i++) {
+		bytes_of(i, b);
+		assert_true(sealed_reference(secret, SEALED_DOWNSTREAM, 7, b));
+		assert_int_equal(b[6] & 0xf0, 0x40);
+		assert_false(
+		    sealed_reference_number(secret, SEALED_REFERENCE, b, &got));
+		assert_true(sealed_reference_number(
+		    secret, SEALED_DOWNSTREAM, b, &got));
+		assert_int_equal(got, 7);
 	}
 }

@@ -3,7 +3,9 @@
  */
 #include "config.h"
 
+#include "sealed.h"
 #include "store_fixture.h"
+#include "store_ops.h"
 
 /* More keys than one answer tells. */
 #define MANY (2 * STORE_BROWSE_ROWS + 30)
@@ -114,6 +116,49 @@ STORE_TEST(a_time_is_found_by_numbers)
 	b.filter.to = now - 500 * minute;
 	assert_ok(store_browse(store, &b, &found));
 	assert_true(found.n == 0 && found.all && found.back_to == 0);
+}
+
+/* --- a downstream key ----------------------------------------------------- */
+
+/* What the index has is the number on SQLite, and the digest on PostgreSQL, of
+ * which a UUID has room for the beginning. */
+static bool
+is_in_range(const struct row_range *range, const struct row_value *v)
+{
+	return v->n == 0 ? v->number == range->first.number &&
+		range->first.number == range->last.number
+			 : memcmp(v->bytes, range->first.bytes, 7) == 0 &&
+		memcmp(v->bytes, range->last.bytes, 7) == 0;
+}
+
+STORE_TEST(a_key_is_found_by_its_downstream_key)
+{
+	const struct store_reservation r = reservation("k");
+	const struct row_value number = store_number(store, &r.identity).first;
+	struct store_lease lease = reserve_as(&r);
+	struct store_browse b = { .filter = {
+				      .downstream = lease.downstream } };
+	struct store_found found;
+	struct row_range told;
+
+	reserve("other");
+	assert_ok(store_sealed_range(
+	    store, SEALED_DOWNSTREAM, lease.downstream, &told));
+	assert_true(is_in_range(&told, &number));
+	assert_ok(store_browse(store, &b, &found));
+	assert_true(found.n == 1 && found.id[0] == lease.id);
+	/* One that tells nothing here is looked for in all rows. */
+	spoil("k", K_DOWNSTREAM,
+	    is_postgresql() ? "'123e4567-e89b-42d3-a456-426614174000'"
+			    : "x'123e4567e89b42d3a456426614174000'");
+	assert_ok(store_browse(store, &b, &found));
+	assert_true(found.n == 0 && found.all);
+	b.filter.downstream = "123E4567-e89b-42d3-a456-426614174000";
+	assert_int_equal(store_sealed_range(store, SEALED_DOWNSTREAM,
+			     b.filter.downstream, &told),
+	    RC_NOTFOUND);
+	assert_ok(store_browse(store, &b, &found));
+	assert_true(found.n == 1 && found.id[0] == lease.id);
 }
 
 /* How many keys a list has. */
