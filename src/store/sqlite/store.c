@@ -323,17 +323,22 @@ sqlite_liveness(struct store *store, struct liveness **out)
 {
 	enum rc rc = RC_OK;
 
+	/* Each request comes here, and takes no lock. */
+	*out = atomic_load(&store->liveness);
+	if (*out != NULL)
+		return RC_OK;
 	lock_take(&store->lock);
-	if (store->liveness == NULL) {
+	*out = atomic_load(&store->liveness);
+	if (*out == NULL) {
 		/* A process that can open the file can lock it, so only its
 		 * owner may. */
-		rc = liveness_open(&store->liveness, store->file, 0600);
+		rc = liveness_open(out, store->file, 0600);
 		if (rc == RC_OK) {
-			store->base.host = liveness_file(store->liveness);
+			store->base.host = liveness_file(*out);
 			store_guard_add_lock(&store->guard);
+			atomic_store(&store->liveness, *out);
 		}
 	}
-	*out = store->liveness;
 	lock_give(&store->lock);
 	return rc;
 }

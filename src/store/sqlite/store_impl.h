@@ -49,7 +49,8 @@ struct store {
 
 	struct lock lock; /* guards what follows */
 	struct store_reader *idle;
-	struct liveness *liveness; /* NULL until it is needed */
+	/* NULL until it is needed; set under the lock, and read without */
+	struct liveness *_Atomic liveness;
 };
 
 /*
