@@ -432,6 +432,35 @@ step_abandon(struct record *r, const struct step_answer *answer,
 	return set_answer(r, answer, s);
 }
 
+/* A verdict that releases the key says that the attempt has done nothing. */
+static enum rc
+resolve(struct record *r, const struct step_outcome *o, struct step_time at,
+    struct step *s)
+{
+	const bool by_operator = o->verb == STEP_RESOLVE_BY_OPERATOR;
+	struct step_reason why = o->why;
+
+	if (!step_may_resolve(r, o->attempt, o->tries, by_operator))
+		return RC_LOST;
+	why.nothing_happened = true;
+	return step_resolve(r, o->state, &o->answer, &why, at, s);
+}
+
+enum rc
+step_outcome(struct record *r, const struct step_outcome *o,
+    struct step_time at, struct step *s)
+{
+	if (o->verb == STEP_ABANDON)
+		return step_abandon(r, &o->answer, at, s);
+	if (o->verb != STEP_FINISH)
+		return resolve(r, o, at, s);
+	if (o->state == RECORD_UNKNOWN)
+		return step_unknown(r, o->token, &o->why, at, s);
+	if (o->state == RECORD_FAILED_RETRYABLE)
+		return step_release(r, o->token, o->retention, &o->why, at, s);
+	return step_complete(r, o->token, o->retention, &o->answer, at, s);
+}
+
 enum rc
 step_expire(struct record *r, struct step_time at, struct step *s)
 {

@@ -144,6 +144,32 @@ enum rc step_resolve(struct record *r, enum record_state to,
 enum rc step_abandon(struct record *r, const struct step_answer *answer,
     struct step_time at, struct step *s);
 
+/*
+ * An outcome, and the verb that records it.  FINISH: of an attempt, which has
+ * the lease.  RESOLVE: a reconciler, or an operator, has found out what a lost
+ * attempt did.  ABANDON: of a key that no worker ran.
+ */
+enum step_verb {
+	STEP_FINISH,
+	STEP_RESOLVE,
+	STEP_RESOLVE_BY_OPERATOR,
+	STEP_ABANDON
+};
+
+struct step_outcome {
+	enum step_verb verb;
+	enum record_state state; /* that the key gets */
+	const char *token;       /* FINISH */
+	int64_t retention;       /* FINISH */
+	int attempt, tries;      /* RESOLVE: see step_may_resolve() */
+	struct step_answer answer;
+	struct step_reason why;
+};
+
+/* Makes the change above that such an outcome is. */
+enum rc step_outcome(struct record *r, const struct step_outcome *o,
+    struct step_time at, struct step *s);
+
 /* A record past its retention becomes a marker, or is deleted. */
 enum rc step_expire(struct record *r, struct step_time at, struct step *s);
 

@@ -38,7 +38,7 @@ store_outcome_free(struct store_outcome *outcome)
 }
 
 static struct outcome_change *
-outcome_begin(struct store_outcome *outcome, enum outcome_verb verb, int64_t id)
+outcome_begin(struct store_outcome *outcome, enum step_verb verb, int64_t id)
 {
 	struct outcome_change *o = (struct outcome_change *)(void *)outcome;
 
@@ -59,29 +59,22 @@ outcome_step(const struct outcome_change *o, struct record *r,
     struct step_time at, struct step *s)
 {
 	const struct store_outcome *outcome = &o->outcome;
-	const bool resolves = o->verb != OUTCOME_FINISH;
-	const struct step_reason why = {
-		.error = outcome->last_error,
-		.nothing_happened = resolves || outcome->nothing_happened,
-		.requeue = outcome->requeue,
+	struct step_outcome end = {
+		.verb = o->verb,
+		.state = outcome->state,
+		.token = o->token,
+		.retention = o->retention,
+		.attempt = o->tries.attempt,
+		.tries = o->tries.tries,
+		.why = { .error = outcome->last_error,
+		    .nothing_happened = outcome->nothing_happened,
+		    .requeue = outcome->requeue },
 	};
-	struct step_answer answer;
 	struct rows_answer c;
 
 	rows_answer(outcome, &c);
-	answer = (struct step_answer){ c.keep, c.status, c.length };
-	if (o->verb == OUTCOME_ABANDON)
-		return step_abandon(r, &answer, at, s);
-	if (resolves)
-		return step_may_resolve(r, o->tries.attempt, o->tries.tries,
-			   o->verb == OUTCOME_RESOLVE_BY_OPERATOR)
-		    ? step_resolve(r, outcome->state, &answer, &why, at, s)
-		    : RC_LOST;
-	if (outcome->state == RECORD_UNKNOWN)
-		return step_unknown(r, o->token, &why, at, s);
-	if (outcome->state == RECORD_FAILED_RETRYABLE)
-		return step_release(r, o->token, o->retention, &why, at, s);
-	return step_complete(r, o->token, o->retention, &answer, at, s);
+	end.answer = (struct step_answer){ c.keep, c.status, c.length };
+	return step_outcome(r, &end, at, s);
 }
 
 /* Stores the answer that was not accepted, and the end of stderr, or deletes
@@ -210,7 +203,7 @@ store_finish_begin(struct store_outcome *outcome,
     const struct store_lease *lease, int64_t retention)
 {
 	struct outcome_change *o =
-	    outcome_begin(outcome, OUTCOME_FINISH, lease->id);
+	    outcome_begin(outcome, STEP_FINISH, lease->id);
 
 	assert(outcome->state == RECORD_COMPLETED ||
 	    outcome->state == RECORD_FAILED_RETRYABLE ||
@@ -242,7 +235,7 @@ enum rc
 store_resolve(struct store *s, int64_t id, const struct store_tries *tries,
     struct store_outcome **outcome)
 {
-	struct outcome_change *o = outcome_begin(*outcome, OUTCOME_RESOLVE, id);
+	struct outcome_change *o = outcome_begin(*outcome, STEP_RESOLVE, id);
 
 	o->tries = *tries;
 	return store_outcome_do(s, o, outcome);
@@ -253,7 +246,7 @@ store_resolve_by_operator(
     struct store *s, int64_t id, int attempt, struct store_outcome **outcome)
 {
 	struct outcome_change *o =
-	    outcome_begin(*outcome, OUTCOME_RESOLVE_BY_OPERATOR, id);
+	    outcome_begin(*outcome, STEP_RESOLVE_BY_OPERATOR, id);
 
 	assert((*outcome)->state != RECORD_DEAD_LETTER);
 	o->tries = (struct store_tries){ .attempt = attempt };
@@ -266,7 +259,7 @@ store_abandon(struct store *s, int64_t id, struct store_outcome **outcome)
 	assert((*outcome)->state == RECORD_COMPLETED &&
 	    (*outcome)->response.body_len <= STORE_PIECE);
 	return store_outcome_do(
-	    s, outcome_begin(*outcome, OUTCOME_ABANDON, id), outcome);
+	    s, outcome_begin(*outcome, STEP_ABANDON, id), outcome);
 }
 
 /* --- what was begun, perhaps ---------------------------------------------- */
@@ -318,7 +311,7 @@ store_outcome_undo(
 
 	if (outcome == NULL)
 		return;
-	o = outcome_begin(outcome, OUTCOME_FINISH, id);
+	o = outcome_begin(outcome, STEP_FINISH, id);
 	o->run = undo;
 	o->attempt = attempt;
 	o->owner = owner;

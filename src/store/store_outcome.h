@@ -28,19 +28,12 @@
  * Abandon: completes an accepted key that no worker has run within its
  * retention.  The response is one that oncewrap makes, and short.
  */
-enum outcome_verb {
-	OUTCOME_FINISH,
-	OUTCOME_RESOLVE,
-	OUTCOME_RESOLVE_BY_OPERATOR,
-	OUTCOME_ABANDON
-};
-
 struct store_body;
 
 struct outcome_change {
 	struct store_outcome outcome; /* first: see store_outcome_new() */
 	tx_body *run; /* the transaction, whose argument this is */
-	enum outcome_verb verb;
+	enum step_verb verb;
 	int64_t id;
 	/* finish; "": the key has no lease */
 	char token[RECORD_TOKEN_LEN + 1];

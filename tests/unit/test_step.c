@@ -211,6 +211,72 @@ TEST(each_change_is_one_of_the_table)
 	assert_int_equal(changes, 18);
 }
 
+/* The change that an outcome is, by its verb and its state. */
+TEST(each_outcome_is_one_change)
+{
+	static const struct {
+		enum step_verb verb;
+		enum record_state from, to;
+		enum rc rc;
+		int attempt, tries;
+		const char *token;
+	} outcomes[] = {
+#define FINISHES(to) { STEP_FINISH, RECORD_IN_PROGRESS, to, RC_OK, 0, 0, TOKEN }
+		FINISHES(RECORD_COMPLETED),
+		FINISHES(RECORD_FAILED_RETRYABLE),
+		FINISHES(RECORD_UNKNOWN),
+		{ STEP_FINISH, RECORD_IN_PROGRESS, RECORD_COMPLETED, RC_LOST, 0,
+		    0, OTHER },
+		{ STEP_FINISH, RECORD_UNKNOWN, RECORD_COMPLETED, RC_LOST, 1, 0,
+		    TOKEN },
+#define RESOLVES(verb, from, to, rc, tries) \
+	{ verb, RECORD_##from, RECORD_##to, rc, 1, tries, "" }
+		RESOLVES(STEP_RESOLVE, UNKNOWN, COMPLETED, RC_OK, 0),
+		RESOLVES(STEP_RESOLVE, UNKNOWN, FAILED_RETRYABLE, RC_OK, 0),
+		RESOLVES(STEP_RESOLVE, UNKNOWN, DEAD_LETTER, RC_OK, 0),
+		RESOLVES(STEP_RESOLVE, UNKNOWN, COMPLETED, RC_LOST, 1),
+		RESOLVES(STEP_RESOLVE, DEAD_LETTER, COMPLETED, RC_LOST, 0),
+		RESOLVES(
+		    STEP_RESOLVE_BY_OPERATOR, UNKNOWN, COMPLETED, RC_OK, 1),
+		RESOLVES(STEP_RESOLVE_BY_OPERATOR, DEAD_LETTER,
+		    FAILED_RETRYABLE, RC_OK, 1),
+		RESOLVES(STEP_RESOLVE_BY_OPERATOR, IN_PROGRESS, COMPLETED,
+		    RC_LOST, 0),
+		{ STEP_RESOLVE_BY_OPERATOR, RECORD_UNKNOWN, RECORD_COMPLETED,
+		    RC_LOST, 2, 0, "" },
+		{ STEP_ABANDON, RECORD_PENDING, RECORD_COMPLETED, RC_OK, 0, 0,
+		    "" },
+		{ STEP_ABANDON, RECORD_FAILED_RETRYABLE, RECORD_COMPLETED,
+		    RC_LOST, 0, 0, "" },
+	};
+
+	for (size_t i = 0; i < COUNT(outcomes); i++) {
+		const struct step_outcome end = {
+			.verb = outcomes[i].verb,
+			.state = outcomes[i].to,
+			.token = outcomes[i].token,
+			.retention = 77,
+			.attempt = outcomes[i].attempt,
+			.tries = outcomes[i].tries,
+			.answer = answer,
+			.why = why,
+		};
+		enum record_state from = outcomes[i].from;
+		const bool resolves = end.verb == STEP_RESOLVE ||
+		    end.verb == STEP_RESOLVE_BY_OPERATOR;
+
+		sample(from);
+		strcpy(r.recovery_point, "started");
+		if (step_outcome(&r, &end, at, &s) != outcomes[i].rc ||
+		    r.state != (outcomes[i].rc == RC_OK ? end.state : from))
+			fail_msg("%zu: %s", i, record_state_name(r.state));
+		/* It did nothing, if a verdict says so, or the attempt. */
+		if (r.state != from && r.state == RECORD_FAILED_RETRYABLE)
+			assert_int_equal(
+			    r.fingerprint_spec[0] == '\0', resolves);
+	}
+}
+
 TEST(an_operator_forgets_all_but_what_runs)
 {
 	enum record_state from;
