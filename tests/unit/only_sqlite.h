@@ -64,8 +64,6 @@ static const struct {
 	{ "test_store_crowd",
 	    "a_planted_count_of_kept_bytes_holds_up_no_outcome",
 	    "its handlers write the table" },
-	{ "test_store_job", "while_the_lock_is_held_nothing_is_accepted",
-	    "one lock for all that write" },
 	{ "test_store_job", "while_the_log_is_too_long_nothing_is_begun",
 	    "max_wal" },
 	{ "test_store_output", "a_row_that_makes_no_sense_is_refused",

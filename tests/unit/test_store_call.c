@@ -31,13 +31,23 @@ go_round(void)
 }
 
 static int
-setup_calls(void **state)
+open_calls(void)
 {
-	if (setup(state) != 0)
-		return -1;
 	assert_ok(loop_open(&loop));
 	assert_ok(store_call_open(store, loop, 4));
 	return 0;
+}
+
+static int
+setup_calls(void **state)
+{
+	return setup(state) != 0 ? -1 : open_calls();
+}
+
+static int
+setup_synced_calls(void **state)
+{
+	return setup_synced(state) != 0 ? -1 : open_calls();
 }
 
 static int
@@ -290,6 +300,7 @@ CALL_TEST(a_lock_ends_calls_in_time_and_holds_up_no_lookup)
 {
 	sqlite3 *other = raw_open(file);
 	struct store_lease run = reserved("run"), lease;
+	struct admitted job = { .what = reservation("job") };
 	int64_t begun = clock_mono();
 	enum decision d;
 
@@ -297,6 +308,10 @@ CALL_TEST(a_lock_ends_calls_in_time_and_holds_up_no_lookup)
 	assert_int_equal(call_reserve("k", &lease, &d), RC_BUSY);
 	assert_in_range(clock_mono() - begun, PATIENCE, 3 * PATIENCE);
 	assert_int_equal(state_by_call("k"), RECORD_NONE);
+	give_request(&job.what, NULL, 0);
+	begin_admit(&job, true);
+	assert_int_equal(end_admit(&job), RC_BUSY);
+	assert_int_equal(state_by_call("job"), RECORD_NONE);
 	begun = clock_mono();
 	assert_int_equal(
 	    call_finish(&run, outcome(RECORD_COMPLETED)), RC_PENDING);
@@ -308,6 +323,8 @@ CALL_TEST(a_lock_ends_calls_in_time_and_holds_up_no_lookup)
 	while (state_by_call("run") != RECORD_COMPLETED)
 		go_round();
 	(void)reserved("k");
+	begin_admit(&job, true);
+	assert_ok(end_admit(&job));
 	sqlite3_close(other);
 }
 
@@ -367,18 +384,15 @@ CALL_TEST(what_is_in_memory_is_found_at_once_and_else_by_a_helper)
 
 CALL_TEST(a_lookup_sees_the_last_commit)
 {
-	sqlite3 *other = raw_open(file);
+	struct record r;
 
 	(void)reserved("k");
 	for (int i = 2; i < 50; i++) {
-		struct record r;
-
-		raw_run(other, textf("UPDATE once_key SET attempt = %d", i));
+		set_value("k", K_ATTEMPT, i);
 		assert_ok(call_lookup("k", &r, NULL));
 		assert_int_equal(r.attempt, i);
 		record_free(&r);
 	}
-	sqlite3_close(other);
 }
 
 CALL_TEST(nothing_is_made_durable_where_commits_are_not_synced)
@@ -386,16 +400,6 @@ CALL_TEST(nothing_is_made_durable_where_commits_are_not_synced)
 	const struct record r = { .unconfirmed = true };
 
 	assert_true(store_is_durable(store, &r));
-}
-
-static int
-setup_synced_calls(void **state)
-{
-	if (setup_synced(state) != 0)
-		return -1;
-	assert_ok(loop_open(&loop));
-	assert_ok(store_call_open(store, loop, 4));
-	return 0;
 }
 
 TEST_WITH(

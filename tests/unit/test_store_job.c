@@ -466,34 +466,16 @@ DIR_TEST(lost_too_often_a_job_waits_for_a_request)
 
 /* Why it is not accepted. */
 static enum rc
-refused(const char *key, size_t body)
+refused(const char *key)
 {
 	struct store_reservation r = job_for(key);
 	struct store_ticket ticket;
 	struct record found;
 	enum decision d;
-	char *bytes = calloc(1, body + 1);
-	enum rc rc;
+	enum rc rc = store_accept(store, &r, QUEUE, &ticket, &d, &found);
 
-	assert_non_null(bytes);
-	r.body = bytes;
-	r.body_len = body;
-	rc = store_accept(store, &r, QUEUE, &ticket, &d, &found);
 	assert_null(found.fingerprint_spec);
-	free(bytes);
 	return rc;
-}
-
-STORE_TEST(while_the_lock_is_held_nothing_is_accepted)
-{
-	sqlite3 *other = raw_open(file);
-
-	raw_run(other, "BEGIN IMMEDIATE");
-	assert_int_equal(refused("k", 10), RC_BUSY);
-	raw_run(other, "ROLLBACK");
-	assert_int_equal(state_of("k"), RECORD_NONE);
-	accept_job("k");
-	sqlite3_close(other);
 }
 
 /* As no reservation is made: see max_wal. */
@@ -512,7 +494,7 @@ STORE_TEST(while_the_log_is_too_long_nothing_is_begun)
 	reserve("first");
 	reader = raw_open(file);
 	raw_read(reader);
-	assert_int_equal(refused("other", 10), RC_LIMIT);
+	assert_int_equal(refused("other"), RC_LIMIT);
 	/* what comes at the moment when the log is looked at may slip in */
 	do
 		rc = start_next(&r, &lease);
