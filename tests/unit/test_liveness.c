@@ -83,6 +83,7 @@ TEST(who_is_alone_knows_it)
 	liveness_close(a);
 }
 
+/* The search for a free byte comes to an end. */
 TEST(no_process_begins_to_live_while_all_bytes_are_taken)
 {
 	struct liveness *a, *b;
@@ -92,7 +93,10 @@ TEST(no_process_begins_to_live_while_all_bytes_are_taken)
 	assert_int_equal(liveness_take_all(a), RC_BUSY);
 	liveness_close(b);
 	assert_ok(liveness_take_all(a));
+	alarm(30);
 	assert_int_equal(liveness_open(&b, database, 0600), RC_BUSY);
+	alarm(0);
+	assert_null(b);
 	assert_true(alive(a, liveness_self(a)));
 	liveness_close(a);
 	assert_ok(liveness_open(&b, database, 0600));
@@ -200,27 +204,6 @@ TEST(the_file_is_empty_and_has_the_mode_asked_for)
 	assert_int_equal(stat(lock, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0660);
 	liveness_close(l);
-}
-
-/* The search for a free byte comes to an end. */
-TEST(a_file_that_another_has_locked_whole_is_given_up)
-{
-	struct liveness *l;
-	struct flock whole;
-	int fd;
-
-	assert_ok(liveness_open(&l, database, 0600));
-	liveness_close(l);
-	assert_true((fd = open(lock, O_RDWR | O_CLOEXEC)) != -1);
-	memset(&whole, 0, sizeof(whole));
-	whole.l_type = F_WRLCK;
-	whole.l_whence = SEEK_SET;
-	assert_int_equal(fcntl(fd, F_OFD_SETLK, &whole), 0);
-	alarm(30);
-	assert_int_equal(liveness_open(&l, database, 0600), RC_BUSY);
-	alarm(0);
-	assert_null(l);
-	close(fd);
 }
 
 TEST(a_file_that_cannot_be_made)
