@@ -213,16 +213,21 @@ setup_synced(void **state)
 	return 0;
 }
 
-/* The store has the topics of two effects. */
+/* The store has the first n of these topics. */
 static UNUSED int
-setup_topics(void **state)
+add_topics(size_t n)
 {
 	char mail[] = "mail", sms[] = "sms";
 	char *topics[] = { mail, sms };
 
-	if (setup(state) != 0)
-		return -1;
-	return store_topics(store, topics, 2, topics, 0) == RC_OK ? 0 : -1;
+	return store_topics(store, topics, n, topics, 0) == RC_OK ? 0 : -1;
+}
+
+/* The store has the topics of two effects. */
+static UNUSED int
+setup_topics(void **state)
+{
+	return setup(state) != 0 ? -1 : add_topics(2);
 }
 
 static UNUSED int

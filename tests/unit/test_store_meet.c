@@ -268,15 +268,13 @@ static int
 setup_sides(void **state)
 {
 	struct store_options o;
-	char mail[] = "mail";
-	char *topics[] = { mail };
 
 	if (setup_dir(state) != 0)
 		return -1;
 	o = options();
 	o.workers = 3;
 	store = open_with(o);
-	return store_topics(store, topics, 1, topics, 0) == RC_OK ? 0 : -1;
+	return add_topics(1);
 }
 
 GROUP(setup_server, stop_servers)

@@ -17,13 +17,11 @@ static int
 open_for(enum conf_durability durability)
 {
 	struct store_options o = options();
-	char mail[] = "mail";
-	char *topics[] = { mail };
 
 	o.durability = durability;
 	store = open_with(o);
 	handler = handler_open();
-	return store_topics(store, topics, 1, topics, 0) == RC_OK ? 0 : -1;
+	return add_topics(1);
 }
 
 static int
