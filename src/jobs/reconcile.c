@@ -140,8 +140,7 @@ try_it(struct attempt_request *q)
 	FAULT(RECONCILE_CLAIMED);
 	rc = attempt_request_load(q);
 	if (rc == RC_NOTFOUND || rc == RC_CORRUPT) {
-		o = outcome_no_verdict(
-		    tries, most, "its request was not kept");
+		o = outcome_no_verdict(tries, most, "its request was not kept");
 		rc = reconcile_record(at, &q->key, &o);
 	} else if (rc == RC_OK) {
 		if (attempt_capture(at, &at->rule->reconcile)) {

@@ -155,7 +155,7 @@ store_outcome_is_small(const struct outcome_change *o)
 	struct rows_answer c;
 
 	rows_answer(&o->outcome, &c);
-	return o->verb == OUTCOME_FINISH && o->attempt <= 1 &&
+	return o->verb == STEP_FINISH && o->attempt <= 1 &&
 	    o->outcome.state == RECORD_COMPLETED && !o->outcome.refused.is &&
 	    o->outcome.errors.len == 0 && !c.apart;
 }
