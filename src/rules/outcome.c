@@ -184,7 +184,7 @@ outcome_is_lost(const struct run_facts *run)
 struct outcome
 outcome_no_verdict(int tries, unsigned most, const char *why)
 {
-	return response(
+	return outcome_response(
 	    tries >= (int)most ? RECORD_DEAD_LETTER : RECORD_UNKNOWN, why);
 }
 
@@ -202,10 +202,10 @@ outcome_reconcile(const struct outcome_facts *f, int tries, unsigned most)
 	else if (f->head != CGIHEAD_OK)
 		why = cgihead_verdict_text(f->head);
 	else if (f->says == CGIHEAD_SAYS_COMPLETED && !f->body_broken)
-		return response(
+		return outcome_response(
 		    RECORD_COMPLETED, "the reconciler says completed");
 	else if (f->says == CGIHEAD_SAYS_NOT_EXECUTED)
-		return response(RECORD_FAILED_RETRYABLE,
+		return outcome_response(RECORD_FAILED_RETRYABLE,
 		    "the reconciler says not-executed");
 	else if (f->says == CGIHEAD_SAYS_UNKNOWN)
 		why = says_unknown(f, "the reconciler says unknown");
