@@ -126,7 +126,7 @@ substr(CAST(path AS BLOB), 1, length(CAST(?3 AS BLOB))) = CAST(?3 AS BLOB)
 
 -- list: named_pieces
 (SELECT pieces FROM once_request UNION ALL SELECT pieces FROM once_answer
-    UNION ALL SELECT id FROM once_stage)
+    UNION ALL SELECT id FROM once_unnamed)
 
 -- The number of the pieces of a key's answer; the bytes of all pieces of an
 -- answer, of a request and of a payload.
@@ -261,7 +261,7 @@ UPDATE once_meta SET kept_bytes = r.bytes
 FROM (SELECT (SELECT coalesce(sum(length(environment)
 	+ max(0, min(body_length, 1000000000000))), 0) FROM once_request)
     + (SELECT coalesce(sum(max(0, min(bytes, 1000000000000))), 0)
-	FROM once_stage) AS bytes) AS r
+	FROM once_unnamed) AS bytes) AS r
 WHERE id = 1 AND kept_bytes <> r.bytes;
 
 -- The highest number of a key, and which keys are recent.  A negative number
@@ -300,18 +300,18 @@ WHERE key_id = ?1;
 -- name: delete_request
 DELETE FROM once_request WHERE key_id = ?1;
 
--- name: stage_new
-INSERT OR REPLACE INTO once_stage(id, owner, bytes) VALUES (?1, ?2, ?3);
+-- name: unnamed_new
+INSERT OR REPLACE INTO once_unnamed(id, owner, bytes) VALUES (?1, ?2, ?3);
 
--- name: stage_find
-SELECT bytes FROM once_stage WHERE id = ?1;
+-- name: unnamed_find
+SELECT bytes FROM once_unnamed WHERE id = ?1;
 
--- name: stage_owner
-SELECT owner, id FROM once_stage WHERE (owner, id) > (?1, ?2)
+-- name: unnamed_owner
+SELECT owner, id FROM once_unnamed WHERE (owner, id) > (?1, ?2)
     ORDER BY owner, id LIMIT 1;
 
--- name: stage_delete
-DELETE FROM once_stage WHERE id = ?1;
+-- name: unnamed_delete
+DELETE FROM once_unnamed WHERE id = ?1;
 
 -- Accepting, and the queue -------------------------------------------------
 
@@ -499,7 +499,7 @@ WHERE NOT EXISTS (SELECT 1 FROM once_key k
 -- The error of kept_bytes.
 -- list: kept_error
 SELECT kept_bytes - (SELECT coalesce(sum(length(environment) + body_length), 0)
-    FROM once_request) - (SELECT coalesce(sum(bytes), 0) FROM once_stage)
+    FROM once_request) - (SELECT coalesce(sum(bytes), 0) FROM once_unnamed)
 FROM once_meta WHERE id = 1
 
 -- Accepted keys without a stored request.
@@ -524,7 +524,7 @@ FROM once_key k WHERE id > ?1 ORDER BY id LIMIT ?2;
     ('once_piece'), ('once_fingerprint_spec'), ('once_meta'), ('once_clock'),
     ('once_request'), ('once_key_resource'), ('once_key_queue'),
     ('once_key_caller'), ('once_topic'), ('once_effect'), ('once_refused'),
-    ('once_stage'), ('once_stage_owner'), ('once_answer'),
+    ('once_unnamed'), ('once_unnamed_owner'), ('once_answer'),
     ('once_effect_of_key'), ('once_effect_open'), ('once_effect_owner'),
     ('once_key_deleted'), ('once_checkpoint'), ('once_outbox'),
     ('once_response'), ('once_checkpoint_insert'), ('once_outbox_insert'),

@@ -178,15 +178,15 @@ CREATE TABLE once_request(
 -- The pieces that no key names yet, of a request or an answer: their number,
 -- the process that writes them, and the bytes of the whole request (0: of an
 -- answer).
--- name: schema_stage
-CREATE TABLE once_stage(
+-- name: schema_unnamed
+CREATE TABLE once_unnamed(
 	id INTEGER PRIMARY KEY,
 	owner INTEGER NOT NULL,
 	bytes INTEGER NOT NULL
 ) STRICT;
 
--- name: schema_stage_owner
-CREATE INDEX once_stage_owner ON once_stage(owner);
+-- name: schema_unnamed_owner
+CREATE INDEX once_unnamed_owner ON once_unnamed(owner);
 
 -- A large body is stored in pieces, so that each can be written in a
 -- transaction of its own, and none is long.

@@ -113,8 +113,8 @@ once_key WHERE digest BETWEEN $13 AND $14
     AND digest <> int8send($11::bigint) || int8send($12::bigint)
 ORDER BY digest
 
--- The key with that downstream key, which tells the beginning of its digest: see
--- sealed.h.
+-- The key with that downstream key, which tells the beginning of its digest:
+-- see sealed.h.
 -- name: find_told
 SELECT id FROM once_key WHERE digest BETWEEN $1 AND $2 AND downstream = $3;
 

@@ -65,7 +65,7 @@ sealed_is_form_key(
 	return CRYPTO_memcmp(own, text, UUID_LEN) == 0;
 }
 
-/* --- References and downstream keys ---------------------------------------- */
+/* --- References and downstream keys --------------------------------------- */
 
 /*
  * 6 bytes are random; 4 bits are the version, and 12 the check; 2 bits are the

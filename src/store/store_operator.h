@@ -21,7 +21,8 @@
 
 #define STORE_BROWSE_ROWS 100
 
-/* Room for a position in a list, as a text of digits, '-' and '.'; and a NUL. */
+/* Room for a position in a list, as a text of digits, '-' and '.', and a
+ * NUL. */
 #define STORE_POSITION 48
 
 /* The keys to find: those to which all applies that is set. */

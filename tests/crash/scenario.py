@@ -679,7 +679,7 @@ def nothing_is_staged(life):
     life.once.ctl('sweep')
     if base.POSTGRES:
         return      # nothing ever is
-    eq(sql(life, 'SELECT count(*) FROM once_stage'), (0,))
+    eq(sql(life, 'SELECT count(*) FROM once_unnamed'), (0,))
 
 
 def accepted_large(t, *point):

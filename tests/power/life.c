@@ -842,7 +842,7 @@ look_for_orphans(struct life *l)
 		 "(p.id - 65535) / 65536 NOT IN (SELECT pieces "
 		 "FROM once_request) AND (p.id - 65535) / 65536 NOT IN "
 		 "(SELECT pieces FROM once_answer)"),
-		"SELECT count(*) FROM once_stage",
+		"SELECT count(*) FROM once_unnamed",
 		("SELECT count(*) FROM once_key WHERE fingerprint_spec NOT IN "
 		 "(SELECT id FROM once_fingerprint_spec)"),
 		("SELECT count(*) FROM once_piece p LEFT JOIN once_effect e "

@@ -164,11 +164,11 @@ void life_autopsy(struct life *);
 bool life_snapshot(const char *file, uint64_t *hash, bool *no_keys);
 
 /* Whether a body is there in part: pieces that belong to no request yet, or to
- * a key that is not completed; or a row of once_stage. */
+ * a key that is not completed; or a row of once_unnamed. */
 bool life_has_part(const char *file);
 
 /* Whether what is there in part is what that step leaves before its end: the
- * first pieces of its body, not all, and the row of once_stage for them. */
+ * first pieces of its body, not all, and the row of once_unnamed for them. */
 bool
 life_part_fits(const char *file, const struct life *, const struct life_step *);
 

@@ -17,7 +17,7 @@
 #define NUMBER                                            \
 	"CASE WHEN p.id < 0 THEN (p.id - 65535) / 65536 " \
 	"ELSE p.id / 65536 END"
-#define IS_PART NUMBER " IN (SELECT id FROM once_stage)"
+#define IS_PART NUMBER " IN (SELECT id FROM once_unnamed)"
 
 int
 life_part_select(sqlite3 *db, const char *table, sqlite3_stmt **s)
@@ -35,7 +35,8 @@ life_part_select(sqlite3 *db, const char *table, sqlite3_stmt **s)
 		    "FROM once_meta");
 	else
 		snprintf(sql, sizeof(sql), "SELECT * FROM %s%s ORDER BY 1",
-		    table, strcmp(table, "once_stage") == 0 ? " WHERE 0" : "");
+		    table,
+		    strcmp(table, "once_unnamed") == 0 ? " WHERE 0" : "");
 	return sqlite3_prepare_v2(db, sql, -1, s, NULL);
 }
 
@@ -56,7 +57,7 @@ number(sqlite3 *db, const char *sql)
 int64_t
 life_part_kept(sqlite3 *db)
 {
-	return number(db, "SELECT coalesce(sum(bytes), 0) FROM once_stage");
+	return number(db, "SELECT coalesce(sum(bytes), 0) FROM once_unnamed");
 }
 
 static sqlite3 *
@@ -77,7 +78,7 @@ life_has_part(const char *file)
 	sqlite3 *db = open_file(file);
 	bool has;
 
-	has = number(db, "SELECT count(*) FROM once_stage") > 0;
+	has = number(db, "SELECT count(*) FROM once_unnamed") > 0;
 	sqlite3_close(db);
 	return has;
 }
@@ -89,7 +90,7 @@ struct part {
 	size_t length; /* of the whole body */
 	bool request;
 	int64_t number; /* of the body */
-	int64_t bytes;  /* that once_stage has for it */
+	int64_t bytes;  /* that once_unnamed has for it */
 };
 
 static bool
@@ -157,10 +158,10 @@ pieces_fit(sqlite3 *db, const struct part *e)
 static bool
 part_fits(sqlite3 *db, struct part *e)
 {
-	e->number = number(db, "SELECT id FROM once_stage");
-	return number(db, "SELECT count(*) FROM once_stage") == 1 &&
+	e->number = number(db, "SELECT id FROM once_unnamed");
+	return number(db, "SELECT count(*) FROM once_unnamed") == 1 &&
 	    e->number < 0 &&
-	    number(db, "SELECT bytes FROM once_stage") == e->bytes &&
+	    number(db, "SELECT bytes FROM once_unnamed") == e->bytes &&
 	    pieces_fit(db, e);
 }
 

@@ -74,8 +74,8 @@ def test_pieces_of_a_dead_process_in_an_index_alone(t):
     with sqlite3.connect(once.database) as db:
         db.execute('PRAGMA wal_checkpoint(TRUNCATE)')
         root, = db.execute("SELECT rootpage FROM sqlite_schema "
-                           "WHERE name = 'once_stage'").fetchone()
-        eq(db.execute('SELECT count(*) FROM once_stage').fetchone(), (1,))
+                           "WHERE name = 'once_unnamed'").fetchone()
+        eq(db.execute('SELECT count(*) FROM once_unnamed').fetchone(), (1,))
     write_over(once, [root], b'\0\0', at=3)  # it has no cells
     del once.env['ONCEWRAP_FAULT']
     once.start()
@@ -90,7 +90,7 @@ def test_damaged_pieces_of_a_dead_process_end_no_sweep(t):
     damage(once, body)
     del once.env['ONCEWRAP_FAULT']
     once.start()
-    once.wait_log('event=bad-row .*table=once_stage')
+    once.wait_log('event=bad-row .*table=once_unnamed')
     goes_on(once)
     assert 'pass-failed' not in once.log(), once.log()
 

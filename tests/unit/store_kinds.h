@@ -101,8 +101,8 @@ plant_piece(int64_t body, int piece)
 static UNUSED void
 plant_staged(int64_t body, int64_t owner, int bytes)
 {
-	rawf("INSERT INTO once_stage VALUES (%lld, %lld, %d)", (long long)body,
-	    (long long)owner, bytes);
+	rawf("INSERT INTO once_unnamed VALUES (%lld, %lld, %d)",
+	    (long long)body, (long long)owner, bytes);
 }
 
 static UNUSED void

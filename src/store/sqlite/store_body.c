@@ -145,7 +145,7 @@ store_body_begin(const struct store_body *b, struct db *db)
 
 	if (rc != RC_OK)
 		return rc;
-	s = db_stmt(db, QUERY_STAGE_NEW);
+	s = db_stmt(db, QUERY_UNNAMED_NEW);
 	db_bindf(s, "iii", b->id, b->owner, (int64_t)b->bytes);
 	rc = db_step_done(s);
 	if (rc == RC_OK)
@@ -212,7 +212,7 @@ store_body_use(const struct store_body *b, struct db *db)
 	if (rc == RC_OK)
 		rc = body_check(b, db);
 	if (rc == RC_OK && b->id < 0)
-		rc = store_body_run(db, QUERY_STAGE_DELETE, b->id);
+		rc = store_body_run(db, QUERY_UNNAMED_DELETE, b->id);
 	return rc;
 }
 
@@ -224,7 +224,7 @@ body_drop(struct db *db, int64_t id, int64_t bytes)
 	enum rc rc = delete_pieces(db, id);
 
 	if (rc == RC_OK)
-		rc = store_body_run(db, QUERY_STAGE_DELETE, id);
+		rc = store_body_run(db, QUERY_UNNAMED_DELETE, id);
 	return rc == RC_OK ? store_body_count(db, -bytes) : rc;
 }
 
@@ -238,7 +238,7 @@ static enum rc
 body_drop_run(struct write *w, struct db *db, int64_t now)
 {
 	const int64_t id = ((struct store_body *)w)->id;
-	struct db_stmt *s = db_stmt(db, QUERY_STAGE_FIND);
+	struct db_stmt *s = db_stmt(db, QUERY_UNNAMED_FIND);
 	int64_t bytes;
 	enum rc rc;
 
@@ -283,7 +283,7 @@ body_next(struct store *store, struct store_body *b)
 	rc = store_reader_take(store, &reader);
 	if (rc != RC_OK)
 		return rc;
-	s = db_stmt(reader->db, QUERY_STAGE_OWNER);
+	s = db_stmt(reader->db, QUERY_UNNAMED_OWNER);
 	db_bindf(s, "ii", b->owner, b->id);
 	rc = db_onef(s, "ii", &b->owner, &b->id);
 	store_reader_give(store, reader);
@@ -301,7 +301,7 @@ store_body_recover(struct store *store)
 		if (sqlite_owner_may_be_gone(store, b.owner))
 			rc = committer_do(store->committer, &b.w);
 		if (rc == RC_CORRUPT)
-			rows_bad(store->base.file, "once_stage", b.id);
+			rows_bad(store->base.file, "once_unnamed", b.id);
 		else if (rc != RC_OK)
 			return rc;
 	}

@@ -41,7 +41,7 @@ enum rc store_body_run(struct db *db, enum query query, int64_t id);
  * writes the last piece and names them all.  No retry is answered before an
  * answer is whole, and no handler runs before its request is.
  *
- * once_stage names the pieces that no key names yet, and the process that
+ * once_unnamed names the pieces that no key names yet, and the process that
  * writes them.  If that process dies, store_body_recover() deletes them.  The
  * pieces of each body have a number of their own.  So two processes that settle
  * one key at the same time do not mix their pieces.
