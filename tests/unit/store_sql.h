@@ -95,7 +95,7 @@ enum rows {
 	REQUESTS,
 	PIECES, /* of large bodies */
 	ANSWERS,
-	STAGED, /* large bodies that no key has yet */
+	UNNAMED, /* large bodies that no key has yet */
 	REFUSED,
 	EFFECTS,
 	OWNERS,
@@ -108,7 +108,7 @@ static const char *const row_tables[] = {
 	[REQUESTS] = "once_request",
 	[PIECES] = "once_piece",
 	[ANSWERS] = "once_answer",
-	[STAGED] = "once_unnamed",
+	[UNNAMED] = "once_unnamed",
 	[REFUSED] = "once_refused",
 	[EFFECTS] = "once_effect",
 	[OWNERS] = "once_owner",

@@ -159,7 +159,7 @@ STORE_TEST(a_settlement_does_not_give_up)
 		assert_true(becomes(keys[i], RECORD_COMPLETED));
 		assert_true(answer_is(lease.id, lengths[i]));
 	}
-	assert_int_equal(count_of(STAGED), 0);
+	assert_int_equal(count_of(UNNAMED), 0);
 	sqlite3_close(other);
 }
 

@@ -216,7 +216,7 @@ STORE_TEST(others_commit_while_a_large_request_is_stored)
 		settle_for(&small, RECORD_COMPLETED, 0);
 		/* both are durable, and it is not: nothing may run */
 		assert_int_equal(state_of(key), RECORD_NONE);
-		assert_int_equal(count_of(STAGED), 1);
+		assert_int_equal(count_of(UNNAMED), 1);
 		assert_true(bodies_are_well());
 		let_go();
 		answered(&large);
@@ -224,7 +224,7 @@ STORE_TEST(others_commit_while_a_large_request_is_stored)
 		assert_int_equal(large.decision, DECIDE_RUN);
 		assert_int_equal(state_of(key),
 		    accept ? RECORD_PENDING : RECORD_IN_PROGRESS);
-		assert_int_equal(count_of(STAGED), 0);
+		assert_int_equal(count_of(UNNAMED), 0);
 		assert_true(stored_is(key, SOME));
 		assert_true(bodies_are_well());
 		if (!accept) {
@@ -247,7 +247,7 @@ STORE_TEST(of_two_requests_with_one_key_one_leaves_nothing)
 	assert_ok(r[1].rc);
 	assert_true(
 	    (r[0].decision == DECIDE_RUN) != (r[1].decision == DECIDE_RUN));
-	assert_int_equal(count_of(STAGED), 0);
+	assert_int_equal(count_of(UNNAMED), 0);
 	assert_int_equal(count_of(PIECES), PIECES_OF(SOME));
 	assert_true(stored_is("k", SOME));
 	assert_true(bodies_are_well());
@@ -268,7 +268,7 @@ STORE_TEST(a_request_that_is_being_stored_counts)
 	let_go();
 	answered(&r[0]);
 	assert_int_equal(r[0].decision, DECIDE_RUN);
-	assert_int_equal(count_of(STAGED), 0);
+	assert_int_equal(count_of(UNNAMED), 0);
 	assert_true(bodies_are_well());
 }
 
@@ -283,7 +283,7 @@ STORE_TEST(what_a_dead_process_has_staged_is_recovered)
 	set_value(NULL, M_KEPT_BYTES, 1700);
 	assert_true(bodies_are_well());
 	assert_int_equal(sweep(store), 0);
-	assert_int_equal(count_of(STAGED), 0);
+	assert_int_equal(count_of(UNNAMED), 0);
 	assert_int_equal(count_of(PIECES), 0);
 	assert_int_equal(kept_bytes(), 0);
 }
@@ -410,7 +410,7 @@ resolve(struct resolver *me, struct store *by, int64_t id, size_t length,
 static void
 nothing_is_left(void)
 {
-	assert_int_equal(count_of(STAGED), 0);
+	assert_int_equal(count_of(UNNAMED), 0);
 	assert_int_equal(count_of(PIECES), 0);
 	assert_int_equal(count_of(ANSWERS), 0);
 	assert_true(bodies_are_well());
@@ -430,12 +430,12 @@ STORE_TEST(others_commit_while_a_key_without_a_lease_is_settled)
 		settle_for(&small, RECORD_COMPLETED, 0);
 		/* both are durable, and it is not */
 		assert_int_equal(state_of("large"), RECORD_UNKNOWN);
-		assert_int_equal(count_of(STAGED), 1);
+		assert_int_equal(count_of(UNNAMED), 1);
 		assert_true(bodies_are_well());
 		let_go();
 		assert_resolved(&r, RC_OK);
 		assert_true(answer_is(lease.id, SOME));
-		assert_int_equal(count_of(STAGED), 0);
+		assert_int_equal(count_of(UNNAMED), 0);
 		assert_int_equal(count_of(ANSWERS), 1);
 		assert_true(bodies_are_well());
 		forget_key(lease.id);
@@ -455,7 +455,7 @@ STORE_TEST(two_answers_to_one_key_do_not_mix)
 	resolve(&r[0], store, lease.id, SOME, false);
 	resolve(&r[1], other, lease.id, SOME - 1, true);
 	await_held(2);
-	assert_int_equal(count_of(STAGED), 2);
+	assert_int_equal(count_of(UNNAMED), 2);
 	assert_int_equal(state_of("k"), RECORD_UNKNOWN);
 	assert_true(bodies_are_well());
 	let_go();
@@ -465,7 +465,7 @@ STORE_TEST(two_answers_to_one_key_do_not_mix)
 	assert_ok(r[first ? 0 : 1].rc);
 	assert_int_equal(r[first ? 1 : 0].rc, RC_LOST);
 	assert_true(answer_is(lease.id, first ? SOME : SOME - 1));
-	assert_int_equal(count_of(STAGED), 0);
+	assert_int_equal(count_of(UNNAMED), 0);
 	assert_int_equal(count_of(PIECES), PIECES_OF(SOME));
 	assert_int_equal(count_of(ANSWERS), 1);
 	assert_true(bodies_are_well());
@@ -533,12 +533,12 @@ STORE_TEST(pieces_of_an_answer_that_are_gone_are_stored_again)
 	hold(1);
 	resolve(&r, store, lease.id, SOME, false);
 	await_held(1);
-	delete_all(STAGED);
+	delete_all(UNNAMED);
 	delete_all(PIECES);
 	let_go();
 	assert_resolved(&r, RC_OK);
 	assert_true(answer_is(lease.id, SOME));
-	assert_int_equal(count_of(STAGED), 0);
+	assert_int_equal(count_of(UNNAMED), 0);
 	assert_true(bodies_are_well());
 }
 
