@@ -87,7 +87,7 @@ IS
 -- list: late_column
 -- list: late_value
 -- list: no_late_token
-AND ?+29 IS NULL
+AND ?+1 IS NULL
 
 -- list: late_token
 NULL
@@ -356,10 +356,10 @@ id = ?1 AND state = ?2 AND attempt = ?3 AND token IS ?4
 INSERT INTO once_key(id, key, path, scope, $record_columns, fingerprint_spec,
     identity, downstream, created_at, listed)
 VALUES (?1, ?2, ?3, ?4, $record_values, ?5,
-    CASE WHEN ?+29 IS NULL AND NOT EXISTS (SELECT 1 FROM once_key
+    CASE WHEN ?+1 IS NULL AND NOT EXISTS (SELECT 1 FROM once_key
 	WHERE identity = ?6 AND key = ?2 AND path = ?3 AND scope = ?4)
 	THEN ?6 END,
-    ?7, ?+8, CASE WHEN ?+18 IS NOT NULL
+    ?7, ?+9, CASE WHEN ?+19 IS NOT NULL
 	OR ?1 <= (SELECT recent FROM once_meta WHERE id = 1) THEN 1 END);
 
 -- Finishing ---------------------------------------------------------------

@@ -33,16 +33,16 @@ e.next_at, e.owner, e.reference, e.last_error, e.created_at, e.updated_at
 -- and the recovery point, which only the handler changes; and their values, the
 -- last parameters of a statement.
 -- list: record_columns
-state, attempt, token, owner, locked_until, resume, retention, updated_at,
-expires_at, expired_retention, attempt_lock, lock_file, reconcile_delay,
-reconcile_after, reconcile_attempts, resource, accepted, queued_at, replayable,
-status, body_length, last_error, fingerprint, caller, peer, cookie, method,
-instance $late_column
+$late_column state, attempt, token, owner, locked_until, resume, retention,
+updated_at, expires_at, expired_retention, attempt_lock, lock_file,
+reconcile_delay, reconcile_after, reconcile_attempts, resource, accepted,
+queued_at, replayable, status, body_length, last_error, fingerprint, caller,
+peer, cookie, method, instance
 
 -- list: record_values
-?+1::text, ?+2::bigint, ?+3::text, ?+4::bigint, ?+5::bigint, ?+6::boolean,
-?+7::bigint, ?+8::bigint, ?+9::bigint, ?+10::bigint, ?+11::bigint,
-?+12::bigint, ?+13::bigint, ?+14::bigint, ?+15::bigint, ?+16::text,
-?+17::boolean, ?+18::bigint, ?+19::boolean, ?+20::bigint, ?+21::bigint,
-?+22::bytea, ?+23::bytea, ?+24::bigint, ?+25::bytea, ?+26::uuid,
-nullif(?+27::text, 'POST'), ?+28::uuid $late_value
+$late_value ?+2::text, ?+3::bigint, ?+4::text, ?+5::bigint, ?+6::bigint,
+?+7::boolean, ?+8::bigint, ?+9::bigint, ?+10::bigint, ?+11::bigint,
+?+12::bigint, ?+13::bigint, ?+14::bigint, ?+15::bigint, ?+16::bigint,
+?+17::text, ?+18::boolean, ?+19::bigint, ?+20::boolean, ?+21::bigint,
+?+22::bigint, ?+23::bytea, ?+24::bytea, ?+25::bigint, ?+26::bytea, ?+27::uuid,
+nullif(?+28::text, 'POST'), ?+29::uuid

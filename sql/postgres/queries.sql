@@ -47,10 +47,10 @@ FOR UPDATE OF e
 SKIP LOCKED
 
 -- list: late_column
-, late_token
+late_token,
 
 -- list: late_value
-, ?+29::text
+?+1::text,
 
 -- list: no_late_token
 
@@ -303,7 +303,7 @@ id = $1 AND state = $2::text AND attempt = $3::bigint
 -- name: record_new
 INSERT INTO once_key(id, key, path, scope, $record_columns, fingerprint_spec,
     digest, downstream, created_at)
-VALUES ($1, $2, $3, $4, $record_values, $5, $6, $7, $+8)
+VALUES ($1, $2, $3, $4, $record_values, $5, $6, $7, $+9)
 ON CONFLICT (digest) DO NOTHING;
 
 -- Deleting --------------------------------------------------------------------

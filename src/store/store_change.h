@@ -11,19 +11,20 @@
 #include "tx.h"
 
 /* The parameters of $record_values, the last ones of a statement: rows.sql. */
-#define STORE_CHANGE_SET "sdtzz?iizizzzzdt?z?zztbisusut"
+#define STORE_CHANGE_SET "tsdtzz?iizizzzzdt?z?zztbisusu"
 /* clang-format off */
 #define STORE_CHANGE_ARGUMENTS(r) \
-	record_state_name((r)->state), (r)->attempt, (r)->token, (r)->owner, \
-	(r)->locked_until, (int)(r)->resume, (r)->retention, (r)->updated_at, \
-	(r)->expires_at, (r)->expired_retention, \
-	(r)->attempt_lock, (r)->lock_file, (r)->reconcile_delay, \
+	(r)->late_token, record_state_name((r)->state), (r)->attempt, \
+	(r)->token, (r)->owner, (r)->locked_until, (int)(r)->resume, \
+	(r)->retention, (r)->updated_at, (r)->expires_at, \
+	(r)->expired_retention, (r)->attempt_lock, (r)->lock_file, \
+	(r)->reconcile_delay, \
 	(r)->reconcile_after, (r)->reconcile_attempts, (r)->resource, \
 	(int)(r)->accepted, (r)->queued_at, (int)(r)->replayable, \
 	(int64_t)(r)->status, (r)->body_length, (r)->last_error, \
 	(r)->fingerprint, sizeof((r)->fingerprint), (r)->caller, (r)->peer, \
 	(r)->cookie[0] != '\0' ? (r)->cookie : NULL, (r)->method, \
-	(r)->instance[0] != '\0' ? (r)->instance : NULL, (r)->late_token
+	(r)->instance[0] != '\0' ? (r)->instance : NULL
 /* clang-format on */
 
 /*

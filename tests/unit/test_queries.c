@@ -437,14 +437,14 @@ TEST(a_second_row_of_an_identity_is_not_inserted)
 	for (int i = 1; i <= sqlite3_bind_parameter_count(s); i++)
 		sqlite3_bind_int(s, i, 1);
 	sqlite3_bind_zeroblob(s, 7, 16); /* downstream */
-	sqlite3_bind_text(s, VALUE + 1, "in_progress", -1, SQLITE_STATIC);
-	sqlite3_bind_text(s, VALUE + 3, "0123", -1, SQLITE_STATIC);
-	sqlite3_bind_null(s, VALUE + 16);         /* resource */
-	sqlite3_bind_zeroblob(s, VALUE + 23, 16); /* fingerprint */
-	sqlite3_bind_null(s, VALUE + 26);         /* cookie */
-	sqlite3_bind_text(s, VALUE + 27, "POST", -1, SQLITE_STATIC);
-	sqlite3_bind_zeroblob(s, VALUE + 28, 16); /* instance */
-	sqlite3_bind_null(s, VALUE + 29);         /* late token */
+	sqlite3_bind_text(s, VALUE + 2, "in_progress", -1, SQLITE_STATIC);
+	sqlite3_bind_text(s, VALUE + 4, "0123", -1, SQLITE_STATIC);
+	sqlite3_bind_null(s, VALUE + 17);         /* resource */
+	sqlite3_bind_zeroblob(s, VALUE + 24, 16); /* fingerprint */
+	sqlite3_bind_null(s, VALUE + 27);         /* cookie */
+	sqlite3_bind_text(s, VALUE + 28, "POST", -1, SQLITE_STATIC);
+	sqlite3_bind_zeroblob(s, VALUE + 29, 16); /* instance */
+	sqlite3_bind_null(s, VALUE + 1);         /* late token */
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		sqlite3_bind_int(s, 1, 10 + (int)i);
 		sqlite3_bind_text(s, 2, rows[i].key, -1, SQLITE_STATIC);
