@@ -103,7 +103,7 @@ date_join(struct tm *t, int *leap)
 
 /* Takes [ "." 1*DIGIT ] off the front of the text. */
 static bool
-take_fraction(const char **p, int64_t *ms)
+date_fraction(const char **p, int64_t *ms)
 {
 	int scale = 100;
 
@@ -157,7 +157,7 @@ date_rfc3339(const char *text, int64_t *wall)
 	if (strncasecmp(text, written, n) != 0)
 		return false;
 	text += n;
-	if (!take_fraction(&text, &fraction) || !read_offset(text, &offset))
+	if (!date_fraction(&text, &fraction) || !read_offset(text, &offset))
 		return false;
 	*wall = at + leap * INT64_C(1000) + fraction - offset;
 	return true;

@@ -261,7 +261,7 @@ loop_send(struct loop *l, struct loop_message *m)
 }
 
 static void
-take_messages(struct loop *l)
+loop_take_messages(struct loop *l)
 {
 	struct loop_message *last = atomic_exchange(&l->sent, NULL);
 	struct loop_message *m = NULL, *next;
@@ -366,7 +366,7 @@ loop_round(struct loop *l, int64_t until)
 	l->now = clock_mono();
 	l->rounds++;
 	call_watches(l);
-	take_messages(l);
+	loop_take_messages(l);
 	call_timers(l);
 }
 

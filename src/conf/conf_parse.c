@@ -297,7 +297,7 @@ parse_next_line(struct parser *p, char out[LIMIT_CONF_LINE + 1])
 
 /* Handles a line, which has no blanks around it. */
 static bool
-take_line(struct parser *p, char *line)
+parse_line(struct parser *p, char *line)
 {
 	char *end = line + strcspn(line, "=:");
 
@@ -341,7 +341,7 @@ parse_parse(struct parser *p)
 		p->len -= 3;
 	}
 	while (p->len > 0)
-		if (!parse_next_line(p, line) || !take_line(p, line))
+		if (!parse_next_line(p, line) || !parse_line(p, line))
 			return false;
 	if (!conf_preset(conf, &p->line, &why))
 		return fail(p, "%s", why.text);

@@ -329,7 +329,7 @@ look_for_work(struct scheduler *s)
 
 /* Takes the terms of the kinds by the configuration. */
 static void
-take_terms(struct scheduler *s)
+item_take_terms(struct scheduler *s)
 {
 	struct queue *q;
 
@@ -357,7 +357,7 @@ set_kinds(struct scheduler *s)
 	for (int i = 0; i < KINDS; i++)
 		s->queue[i] =
 		    (struct queue){ .kind = kinds[i], .self = s->store };
-	take_terms(s);
+	item_take_terms(s);
 	s->queue[MAINTENANCE].self = maintenance;
 	s->queue[OUTBOX].self = outbox;
 	return maintenance != NULL && outbox != NULL ? RC_OK : RC_NOMEM;
@@ -407,7 +407,7 @@ scheduler_reload(struct scheduler *s, struct conf *conf)
 	s->conf = conf_ref(conf);
 	conf_retire(old);
 	conf_unref(old);
-	take_terms(s);
+	item_take_terms(s);
 	attention_configure(conf, NULL);
 	note_news(s);
 	look_for_work(s);

@@ -212,7 +212,7 @@ read_time(const char *option, const char *value, int64_t *wall)
 
 /* Reads TOPIC=FILE.  A topic may be any token, and so has no "=". */
 static bool
-take_emit(struct oncectl *ctl, char *value)
+option_emit(struct oncectl *ctl, char *value)
 {
 	char *equals = strchr(value, '=');
 
@@ -231,7 +231,7 @@ take_emit(struct oncectl *ctl, char *value)
 }
 
 static bool
-take_docroot(struct oncectl *ctl, const char *value)
+option_docroot(struct oncectl *ctl, const char *value)
 {
 	if (ctl->ndocroots == ONCECTL_DOCROOTS) {
 		warnx("--docroot: more than %d", ONCECTL_DOCROOTS);
@@ -242,7 +242,7 @@ take_docroot(struct oncectl *ctl, const char *value)
 }
 
 static bool
-take_filter(struct oncectl *ctl, const struct filter *f, char *value)
+option_filter(struct oncectl *ctl, const struct filter *f, char *value)
 {
 	void *member = (char *)ctl + f->offset;
 	struct conf_error why;
@@ -263,9 +263,9 @@ take_filter(struct oncectl *ctl, const struct filter *f, char *value)
 	case TIME:
 		return read_time(f->name, value, member);
 	case EMITS:
-		return take_emit(ctl, value);
+		return option_emit(ctl, value);
 	case DOCROOTS:
-		return take_docroot(ctl, value);
+		return option_docroot(ctl, value);
 	}
 	assert(!"an option that is in no table");
 	return false;
@@ -293,7 +293,7 @@ is_whole_name(char **argv, const struct option *found)
 
 /* Returns -1, or the status to exit with at once; *help: -h was given. */
 static int
-take_options(struct oncectl *ctl, int argc, char **argv, bool *help)
+options_parse(struct oncectl *ctl, int argc, char **argv, bool *help)
 {
 	struct option options[NFILTERS + 3] = {
 		[NFILTERS] = { "json", no_argument, NULL, OPT_JSON },
@@ -332,7 +332,7 @@ take_options(struct oncectl *ctl, int argc, char **argv, bool *help)
 			return refuse_usage();
 		default:
 			assert(c == OPT_FILTER);
-			if (!take_filter(ctl, &filters[at], optarg))
+			if (!option_filter(ctl, &filters[at], optarg))
 				return ONCECTL_USAGE;
 		}
 		at = -1;
@@ -438,7 +438,7 @@ main(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");
 	log_set_level(LOG_ERROR);
-	status = take_options(&ctl, argc, argv, &helps);
+	status = options_parse(&ctl, argc, argv, &helps);
 	if (status != -1)
 		return status;
 	if (helps)

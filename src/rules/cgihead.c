@@ -102,7 +102,7 @@ keep_status(struct response *r, int status, struct response_text reason)
 }
 
 static enum cgihead_verdict
-take_status(struct parse *ps, struct response_text v)
+head_status(struct parse *ps, struct response_text v)
 {
 	struct response_text reason;
 	int status = cgihead_read_status(ps, v, &reason);
@@ -121,7 +121,7 @@ take_status(struct parse *ps, struct response_text v)
 
 /* "HTTP/1.1 201 Created". */
 static enum cgihead_verdict
-take_status_line(struct parse *ps, struct response_text line)
+head_status_line(struct parse *ps, struct response_text line)
 {
 	static const char version[] = "HTTP/1.";
 	const size_t n = sizeof(version) - 1;
@@ -158,7 +158,7 @@ compare_once(struct parse *ps, const char *name, struct response_text v)
 }
 
 static enum cgihead_verdict
-take_content_type(struct parse *ps, struct response_text v)
+head_content_type(struct parse *ps, struct response_text v)
 {
 	if (ps->content_type)
 		return compare_once(ps, "Content-Type", v);
@@ -167,7 +167,7 @@ take_content_type(struct parse *ps, struct response_text v)
 }
 
 static enum cgihead_verdict
-take_location(struct parse *ps, struct response_text v)
+head_location(struct parse *ps, struct response_text v)
 {
 	if (ps->location)
 		return compare_once(ps, "Location", v);
@@ -177,7 +177,7 @@ take_location(struct parse *ps, struct response_text v)
 }
 
 static enum cgihead_verdict
-take_content_length(struct parse *ps, struct response_text v)
+head_content_length(struct parse *ps, struct response_text v)
 {
 	int64_t *length = &ps->out->content_length;
 	int64_t n = 0;
@@ -198,7 +198,7 @@ take_content_length(struct parse *ps, struct response_text v)
 
 /* Two of them contradict or repeat each other, so the outcome is unknown. */
 static enum cgihead_verdict
-take_outcome(struct parse *ps, struct response_text v)
+head_outcome(struct parse *ps, struct response_text v)
 {
 	enum cgihead_outcome *says = &ps->out->outcome;
 
@@ -223,7 +223,7 @@ take_outcome(struct parse *ps, struct response_text v)
 
 /* The named file may change between one response and the next. */
 static enum cgihead_verdict
-take_sendfile(struct parse *ps, struct response_text v)
+head_sendfile(struct parse *ps, struct response_text v)
 {
 	(void)v;
 	ps->out->not_replayable = true;
@@ -235,15 +235,15 @@ static const struct meaning {
 	field_fn *take;
 	bool keep; /* it is sent to the client */
 } meanings[] = {
-	{ "Content-Type", take_content_type, true },
-	{ "Location", take_location, true },
-	{ "Content-Length", take_content_length, true },
-	{ "Status", take_status, false },
-	{ "Idempotency-Outcome", take_outcome, false },
-	{ "X-Sendfile", take_sendfile, true },
-	{ "X-Sendfile2", take_sendfile, true },
-	{ "X-LIGHTTPD-send-file", take_sendfile, true },
-	{ "X-Accel-Redirect", take_sendfile, true },
+	{ "Content-Type", head_content_type, true },
+	{ "Location", head_location, true },
+	{ "Content-Length", head_content_length, true },
+	{ "Status", head_status, false },
+	{ "Idempotency-Outcome", head_outcome, false },
+	{ "X-Sendfile", head_sendfile, true },
+	{ "X-Sendfile2", head_sendfile, true },
+	{ "X-LIGHTTPD-send-file", head_sendfile, true },
+	{ "X-Accel-Redirect", head_sendfile, true },
 };
 
 static enum cgihead_verdict
@@ -259,7 +259,7 @@ keep_field(
 }
 
 static enum cgihead_verdict
-take_field(struct parse *ps, struct response_text line)
+head_field(struct parse *ps, struct response_text line)
 {
 	static const char extension[] = "X-CGI-";
 	enum cgihead_verdict verdict;
@@ -327,7 +327,7 @@ unfold_lines(
 
 /* Takes one field, which may be folded, off the front of the head. */
 static enum cgihead_verdict
-take_lines(
+head_lines(
     struct parse *ps, struct response_text *head, struct response_text line)
 {
 	const char *first = line.p;
@@ -337,7 +337,7 @@ take_lines(
 		return rc == RC_LIMIT ? CGIHEAD_TOO_LONG : CGIHEAD_NO_MEMORY;
 	if (line.p != first)
 		note_mended(ps, CGIHEAD_MENDED_FOLDED);
-	return take_field(ps, line);
+	return head_field(ps, line);
 }
 
 /* head ends with its empty line. */
@@ -349,10 +349,10 @@ cgihead_take_head(struct parse *ps, struct response_text head)
 
 	if (head.n >= 5 && memcmp(head.p, "HTTP/", 5) == 0 &&
 	    response_text_line(&head, &line))
-		verdict = take_status_line(ps, line);
+		verdict = head_status_line(ps, line);
 	while (verdict == CGIHEAD_OK && response_text_line(&head, &line) &&
 	    line.n > 0)
-		verdict = take_lines(ps, &head, line);
+		verdict = head_lines(ps, &head, line);
 	if (verdict == CGIHEAD_OK && !ps->content_type && !ps->location &&
 	    !ps->status && !ps->status_line)
 		verdict = CGIHEAD_MISSING;

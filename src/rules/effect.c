@@ -81,7 +81,7 @@ set_turn(struct effect *e, int64_t next_at)
 }
 
 static void
-take_turn(struct effect *e)
+effect_take_turn(struct effect *e)
 {
 	e->has_turn = false;
 	e->next_at = 0;
@@ -100,7 +100,7 @@ pass_turn(struct effect *e, struct effect *first, struct step_time at)
 {
 	if (first == NULL || (e->state == EFFECT_PENDING && e->id < first->id))
 		return;
-	take_turn(e);
+	effect_take_turn(e);
 	if (!is_tried(first))
 		set_turn(first, at.now);
 }
@@ -126,7 +126,7 @@ effect_step_begin(
 	if (e->state != EFFECT_PENDING || e->attempts != try->attempts ||
 	    !e->has_turn || e->next_at > at.now)
 		return RC_LOST;
-	take_turn(e);
+	effect_take_turn(e);
 	e->owner = try->owner;
 	e->attempts++;
 	e->updated_at = at.wall;
@@ -153,7 +153,7 @@ effect_step_end(struct effect *e, struct effect *first,
 	assert(end->state != EFFECT_NONE);
 	if (!may_end_try(e, try, end->state))
 		return RC_LOST;
-	take_turn(e);
+	effect_take_turn(e);
 	e->state = end->state;
 	e->owner = 0;
 	e->updated_at = at.wall;
@@ -256,13 +256,13 @@ effect_step_retry(struct effect *e, struct effect *first, struct effect *holder,
 		e->attempts = 0;
 	e->state = EFFECT_PENDING;
 	e->updated_at = at.wall;
-	take_turn(e);
+	effect_take_turn(e);
 	if (is_tried(first) || is_tried(holder))
 		return RC_OK;
 	if (holder != NULL)
-		take_turn(holder);
+		effect_take_turn(holder);
 	if (first != NULL)
-		take_turn(first);
+		effect_take_turn(first);
 	set_turn(first != NULL && first->id < e->id ? first : e, at.now);
 	return RC_OK;
 }

@@ -3,7 +3,7 @@
  *
  * A record passes through four steps, and the end of the input may interrupt
  * each of them: its header is gathered, begin_record() checks it,
- * take_content() takes its content, its padding is skipped, and end_record()
+ * record_content() takes its content, its padding is skipped, and end_record()
  * handles the whole record.  An event about a whole record comes only after its
  * padding, so that no byte of it is left unread on the socket.
  *
@@ -145,7 +145,7 @@ reply_with(struct fcgi *f, const unsigned char *record, size_t len)
 
 /* Reads one length of a name-value pair (section 3.4): one byte, or four. */
 static bool
-take_length(const unsigned char **p, size_t *left, size_t *out)
+pair_length(const unsigned char **p, size_t *left, size_t *out)
 {
 	const unsigned char *q = *p;
 	size_t n = 1;
@@ -167,10 +167,10 @@ take_length(const unsigned char **p, size_t *left, size_t *out)
 
 /* Reads a name-value pair; false if it is longer than the input. */
 static bool
-take_pair(const unsigned char **p, size_t *left, const unsigned char **name,
+pair_next(const unsigned char **p, size_t *left, const unsigned char **name,
     size_t *name_len, size_t *value_len)
 {
-	if (!take_length(p, left, name_len) || !take_length(p, left, value_len))
+	if (!pair_length(p, left, name_len) || !pair_length(p, left, value_len))
 		return false;
 	if (*name_len > *left || *value_len > *left - *name_len)
 		return false;
@@ -199,7 +199,7 @@ decode_params(struct fcgi *f)
 	if (f->params == NULL)
 		return broken_input(f, "no memory");
 	while (left > 0) {
-		if (!take_pair(&p, &left, &name, &name_len, &value_len))
+		if (!pair_next(&p, &left, &name, &name_len, &value_len))
 			return broken_input(
 			    f, "a parameter is longer than its data");
 		if (f->nparams == room)
@@ -309,7 +309,7 @@ begin_record(struct fcgi *f)
 }
 
 static enum fcgi_event
-take_content(struct fcgi *f, const unsigned char *p, size_t n)
+record_content(struct fcgi *f, const unsigned char *p, size_t n)
 {
 	enum rc rc;
 
@@ -373,7 +373,7 @@ fcgi_feed(struct fcgi *f, const void *data, size_t len, size_t *used)
 		if (part == FCGI_PART_HEADER)
 			event = begin_record(f);
 		else if (part == FCGI_PART_CONTENT)
-			event = take_content(f, bytes, n);
+			event = record_content(f, bytes, n);
 		else if (part == FCGI_PART_END)
 			event = end_record(f);
 	} while (event == FCGI_EV_MORE && part != FCGI_PART_NONE);

@@ -274,7 +274,7 @@ hash_fields(struct fingerprint *fp)
 }
 
 static enum rc
-take_exact(void *arg, const void *bytes, size_t n)
+fingerprint_exact(void *arg, const void *bytes, size_t n)
 {
 	digest_bytes(arg, bytes, n);
 	return RC_OK;
@@ -287,11 +287,11 @@ hash_exact(struct fingerprint *fp)
 
 	digest_text(&fp->md, "exact");
 	digest_count(&fp->md, req->body_len);
-	return fp->of->read(req, take_exact, &fp->md);
+	return fp->of->read(req, fingerprint_exact, &fp->md);
 }
 
 static enum rc
-take_form(void *arg, const void *bytes, size_t n)
+fingerprint_form(void *arg, const void *bytes, size_t n)
 {
 	struct fingerprint *fp = arg;
 
@@ -308,7 +308,7 @@ hash_form(struct fingerprint *fp, enum form_kind kind)
 
 	form_init(&fp->form, kind, request_param(req, "CONTENT_TYPE"));
 	digest_begin(&fp->form_md);
-	if ((rc = fp->of->read(req, take_form, fp)) == RC_OK) {
+	if ((rc = fp->of->read(req, fingerprint_form, fp)) == RC_OK) {
 		form_finish(&fp->form);
 		rc = hash_fields(fp);
 	}

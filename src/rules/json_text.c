@@ -69,7 +69,7 @@ put_char(struct json_text *t, uint32_t cp)
 
 /* The four digits after "\u". */
 static bool
-take_hex4(struct json_text *t, uint32_t *out)
+string_hex4(struct json_text *t, uint32_t *out)
 {
 	int digit;
 
@@ -96,13 +96,13 @@ read_escape(struct json_text *t)
 		t->p++;
 		return true;
 	}
-	if (*t->p++ != 'u' || !take_hex4(t, &cp))
+	if (*t->p++ != 'u' || !string_hex4(t, &cp))
 		return false;
 	if (cp >= 0xd800 && cp <= 0xdbff) {
 		if (t->end - t->p < 2 || t->p[0] != '\\' || t->p[1] != 'u')
 			return false;
 		t->p += 2;
-		if (!take_hex4(t, &low) || low < 0xdc00 || low > 0xdfff)
+		if (!string_hex4(t, &low) || low < 0xdc00 || low > 0xdfff)
 			return false;
 		cp = 0x10000 + ((cp - 0xd800) << 10) + (low - 0xdc00);
 	}
@@ -225,7 +225,7 @@ struct number {
 };
 
 static const unsigned char *
-take_digits(struct json_text *t, size_t *n)
+number_digits(struct json_text *t, size_t *n)
 {
 	const unsigned char *start = t->p;
 
@@ -250,12 +250,12 @@ read_number(struct json_text *t, struct number *num, size_t *nb)
 {
 	*nb = 0;
 	*num = (struct number){ .negative = number_take(t, '-') };
-	num->a = take_digits(t, &num->na);
+	num->a = number_digits(t, &num->na);
 	if (num->na == 0 || (num->na > 1 && num->a[0] == '0'))
 		return false;
 	num->b = num->a + num->na;
 	if (number_take(t, '.')) {
-		num->b = take_digits(t, nb);
+		num->b = number_digits(t, nb);
 		if (*nb == 0)
 			return false;
 	}
@@ -263,7 +263,7 @@ read_number(struct json_text *t, struct number *num, size_t *nb)
 		num->exp_negative = number_take(t, '-');
 		if (!num->exp_negative)
 			number_take(t, '+');
-		num->exp = take_digits(t, &num->nexp);
+		num->exp = number_digits(t, &num->nexp);
 		if (num->nexp == 0)
 			return false;
 	}

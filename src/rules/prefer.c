@@ -43,7 +43,7 @@ struct list {
 /* Takes what stands before one of the characters, or the end, off the front;
  * within quotes they do not count. */
 static struct response_text
-take_until(const char **s, const char *characters)
+prefer_until(const char **s, const char *characters)
 {
 	const char *const begin = *s;
 	bool quoted = false;
@@ -61,14 +61,14 @@ take_until(const char **s, const char *characters)
 
 /* Takes a name, and its value if there is one, off the front. */
 static struct element
-take_member(const char **s)
+prefer_member(const char **s)
 {
-	struct element e = { .name = take_until(s, "=;,"),
+	struct element e = { .name = prefer_until(s, "=;,"),
 		.weight = WEIGHT_MAX };
 
 	if (**s == '=') {
 		++*s;
-		e.value = take_until(s, ";,");
+		e.value = prefer_until(s, ";,");
 	}
 	return e;
 }
@@ -108,9 +108,9 @@ next_element(struct list *l, struct element *e)
 			return false;
 		l->s = rq->params[l->next++].value;
 	}
-	for (*e = take_member(&l->s); *l->s == ';';) {
+	for (*e = prefer_member(&l->s); *l->s == ';';) {
 		l->s++;
-		p = take_member(&l->s);
+		p = prefer_member(&l->s);
 		if (p.name.n == 0 && p.value.p == NULL)
 			continue;
 		if (!response_text_is(p.name, "q"))

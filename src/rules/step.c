@@ -45,7 +45,7 @@ set_error(struct record *r, const char *error)
 /* The key is that of this request.  Without a fingerprint it takes that of the
  * request. */
 static enum rc
-take_request(struct record *r, const struct step_terms *terms)
+step_take_request(struct record *r, const struct step_terms *terms)
 {
 	enum rc rc;
 
@@ -82,7 +82,7 @@ may_end(const struct record *r, const char *token)
 }
 
 static void
-take_lease(
+step_take_lease(
     struct record *r, const struct step_terms *terms, struct step_time at)
 {
 	assert(strlen(terms->token) == RECORD_TOKEN_LEN);
@@ -143,9 +143,9 @@ step_reserve(struct record *r, const struct step_terms *terms,
 	if (is_new)
 		r->created_at = at.wall;
 	set_terms(r, terms);
-	take_lease(r, terms, at);
+	step_take_lease(r, terms, at);
 	r->accepted = false;
-	if ((rc = take_request(r, terms)) != RC_OK)
+	if ((rc = step_take_request(r, terms)) != RC_OK)
 		return rc;
 	s->request = terms->keep_request ? STEP_SET
 	    : is_new                     ? STEP_STAYS
@@ -178,7 +178,7 @@ step_accept(struct record *r, const struct step_terms *terms,
 	r->expires_at = at.age + terms->retention;
 	s->request = STEP_SET;
 	s->work = true;
-	return take_request(r, terms);
+	return step_take_request(r, terms);
 }
 
 enum rc
@@ -194,7 +194,7 @@ step_start(struct record *r, int attempt, const struct step_terms *terms,
 	if ((rc = move_state(r, RECORD_IN_PROGRESS, at)) != RC_OK)
 		return rc;
 	set_terms(r, terms);
-	take_lease(r, terms, at);
+	step_take_lease(r, terms, at);
 	return RC_OK;
 }
 

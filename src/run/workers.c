@@ -106,7 +106,7 @@ workers_refuse(struct workers_pool *pool, int error)
 }
 
 static void
-take_process(struct workers_process *p, struct workers_ask *user)
+pool_take_process(struct workers_process *p, struct workers_ask *user)
 {
 	p->state = WORKERS_BUSY;
 	p->user = user;
@@ -148,7 +148,7 @@ workers_offer(struct workers_process *p)
 		pool->free = p;
 		return;
 	}
-	take_process(p, pool->waiters);
+	pool_take_process(p, pool->waiters);
 	answer_waiter(pool, p, 0);
 }
 
@@ -205,7 +205,7 @@ workers_unwatch(struct workers_process *p)
 
 /* Takes a free process, or waits for one; false: it waits. */
 static bool
-take_free(struct workers_pool *pool, struct workers_ask *ask)
+pool_take_free(struct workers_pool *pool, struct workers_ask *ask)
 {
 	struct workers_process *p;
 
@@ -219,7 +219,7 @@ take_free(struct workers_pool *pool, struct workers_ask *ask)
 			workers_wake();
 			continue;
 		}
-		take_process(p, ask);
+		pool_take_process(p, ask);
 		ask->process = p;
 		return true;
 	}
@@ -243,7 +243,7 @@ workers_ask(struct workers_ask *ask, const struct conf_program *program)
 	ask->process = NULL;
 	ask->next = NULL;
 	if (workers_all.loop != NULL)
-		is_there = take_free(workers_find(program), ask);
+		is_there = pool_take_free(workers_find(program), ask);
 	if (is_there)
 		ask->told(ask);
 }

@@ -222,14 +222,14 @@ row_first(const struct row_member *m, size_t n, int count,
 /* --- parameters ----------------------------------------------------------- */
 
 static void
-take_integer(struct row_parameter *p, enum row_kind kind, int64_t number)
+member_integer(struct row_parameter *p, enum row_kind kind, int64_t number)
 {
 	p->kind = kind;
 	p->number = number;
 }
 
 static void
-take_data(
+member_data(
     struct row_parameter *p, enum row_kind kind, const void *data, size_t n)
 {
 	p->kind = kind;
@@ -238,12 +238,12 @@ take_data(
 }
 
 static void
-take_uuid(struct row_parameter *p, const char *text)
+member_uuid(struct row_parameter *p, const char *text)
 {
 	if (text == NULL)
 		return;
 	memset(p->uuid, 0, sizeof(p->uuid));
-	take_data(p, ROW_UUID, p->uuid,
+	member_data(p, ROW_UUID, p->uuid,
 	    uuid_parse(text, p->uuid) ? sizeof(p->uuid) : 0);
 }
 
@@ -261,37 +261,37 @@ row_parameter(struct row_parameter *p, char letter, va_list *ap)
 	case 'z':
 		number = va_arg(*ap, int64_t);
 		if (letter == 'i' || number != 0)
-			take_integer(p, ROW_NUMBER, number);
+			member_integer(p, ROW_NUMBER, number);
 		return true;
 	case 'd':
-		take_integer(p, ROW_NUMBER, va_arg(*ap, int));
+		member_integer(p, ROW_NUMBER, va_arg(*ap, int));
 		return true;
 	case '?':
-		take_integer(p, ROW_BOOLEAN, va_arg(*ap, int) != 0);
+		member_integer(p, ROW_BOOLEAN, va_arg(*ap, int) != 0);
 		return true;
 	case 's':
 	case 't':
 		data = va_arg(*ap, const char *);
 		n = data != NULL ? strlen(data) : 0;
 		if (data != NULL && (letter == 's' || n > 0))
-			take_data(p, ROW_TEXT, data, n);
+			member_data(p, ROW_TEXT, data, n);
 		return true;
 	case 'b':
 	case 'o':
 		data = va_arg(*ap, const void *);
 		n = va_arg(*ap, size_t);
 		if (letter == 'b' || n > 0)
-			take_data(p, ROW_BYTES, data, n);
+			member_data(p, ROW_BYTES, data, n);
 		return true;
 	case 'u':
-		take_uuid(p, va_arg(*ap, const char *));
+		member_uuid(p, va_arg(*ap, const char *));
 		return true;
 	case 'w':
 		value = va_arg(*ap, const struct row_value *);
 		if (value->n > 0)
-			take_data(p, ROW_BYTES, value->bytes, value->n);
+			member_data(p, ROW_BYTES, value->bytes, value->n);
 		else
-			take_integer(p, ROW_NUMBER, value->number);
+			member_integer(p, ROW_NUMBER, value->number);
 		return true;
 	default:
 		return letter == 'n';

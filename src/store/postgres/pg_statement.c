@@ -270,7 +270,7 @@ judge_result(struct pg *pg, const PGresult *result, const struct pg_pending *p)
 
 /* Takes the next of the pending results; its rows are the caller's to read. */
 static enum rc
-take_result(struct pg *pg, enum pg_pending_kind *kind)
+statement_result(struct pg *pg, enum pg_pending_kind *kind)
 {
 	const struct pg_pending p = pg->pending[0];
 	PGresult *result;
@@ -323,7 +323,7 @@ pg_result(struct pg *pg)
 	while (pg->failure != PG_LOST && pg->npending > 0) {
 		if (pg->groups == 0 && pg_sync(pg) != RC_OK)
 			break;
-		rc = take_result(pg, &kind);
+		rc = statement_result(pg, &kind);
 		if (kind == PG_PENDING_RESULT && pg->failure != PG_LOST)
 			return rc;
 		drop_result(pg);
@@ -343,7 +343,7 @@ pg_clear(struct pg *pg)
 	drop_result(pg);
 	(void)pg_end_group(pg);
 	while (pg->failure != PG_LOST && pg->npending > 0) {
-		(void)take_result(pg, &kind);
+		(void)statement_result(pg, &kind);
 		drop_result(pg);
 	}
 	if (pg->failure == PG_LOST)

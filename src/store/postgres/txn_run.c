@@ -358,7 +358,7 @@ txn_apart(struct txn_pool *pool, txn_body *body, void *arg)
 
 /* The next slot that is pending; NULL: there is none. */
 static struct txn_slot *
-take_pending(struct txn_pool *pool, int first)
+run_pending(struct txn_pool *pool, int first)
 {
 	struct txn_slot *s, *found = NULL;
 
@@ -380,8 +380,7 @@ txn_settle(struct txn_pool *pool)
 	struct txn_slot *s;
 	bool took_place;
 
-	for (int i = 0; (s = take_pending(pool, i)) != NULL;
-	     i = s->number + 1) {
+	for (int i = 0; (s = run_pending(pool, i)) != NULL; i = s->number + 1) {
 		(void)txn_slot_settle(
 		    pool, s, clock_mono() + pool->busy_timeout, &took_place);
 		txn_slot_give(pool, s);
