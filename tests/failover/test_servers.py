@@ -77,8 +77,8 @@ def small_disk(t, size):
     subprocess.run(['mount', '-t', 'tmpfs', '-o', 'mode=755,size=' + size,
                     'tmpfs', disk], check=True)
     # After the server has stopped.
-    t.deferred.insert(0, lambda: shutil.rmtree(group.folder, True))
     t.deferred.insert(0, lambda: subprocess.run(['umount', disk], check=True))
+    t.deferred.insert(0, lambda: shutil.rmtree(group.folder))
     return group, disk
 
 
