@@ -139,9 +139,9 @@ def with_row(once, state, also=None):
 
 UNCONFIRMED = "token = '%s', owner = 7, locked_until = 5" % TOKEN
 # What a record becomes: no new spec, and the values of $record_values.
-RECORD = (-1, 'unknown', 1, None, None, None, False, 1000, 1, None, 0, None,
-          None, 5, None, 0, None, False, None, False, None, None, None, b'f',
-          11, None, None, None, None, None)
+RECORD = (-1, None, 'unknown', 1, None, None, None, False, 1000, 1, None, 0,
+          None, None, 5, None, 0, None, False, None, False, None, None, None,
+          b'f', 11, None, None, None, None)
 # A statement; the states that it changes, and what such a row has besides; its
 # parameters; and, for each that is compared, its place and a wrong value.
 CHANGES = (

@@ -444,7 +444,7 @@ TEST(a_second_row_of_an_identity_is_not_inserted)
 	sqlite3_bind_null(s, VALUE + 27);         /* cookie */
 	sqlite3_bind_text(s, VALUE + 28, "POST", -1, SQLITE_STATIC);
 	sqlite3_bind_zeroblob(s, VALUE + 29, 16); /* instance */
-	sqlite3_bind_null(s, VALUE + 1);         /* late token */
+	sqlite3_bind_null(s, VALUE + 1);          /* late token */
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		sqlite3_bind_int(s, 1, 10 + (int)i);
 		sqlite3_bind_text(s, 2, rows[i].key, -1, SQLITE_STATIC);

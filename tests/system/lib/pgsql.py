@@ -176,12 +176,12 @@ def values(id, state, caller=11, token=TOKEN, lease=60000, queued=False):
     """Those of $record_values, by the clock of this process."""
     now = int(time.time() * 1000)
     leased = state == 'in_progress'
-    return [state, int(leased), token if leased else None,
+    return [None, state, int(leased), token if leased else None,
             OWNER if leased else None, now + lease if leased else None, False,
             86400000, now, None if leased else now + 86400000, 0, None, None,
             0, None, 0, '%032x' % id if queued else None, queued,
             now if queued else None, False, 0, 0, None, b'f' * 16, caller,
-            b'192.0.2.7', None, 'POST', None, None]
+            b'192.0.2.7', None, 'POST', None]
 
 
 def record(id, key, state='in_progress', *args, **kw):
@@ -194,9 +194,9 @@ def record(id, key, state='in_progress', *args, **kw):
 def ended(id, token=TOKEN, retention=86400000):
     """The parameters of record_write_answer: an attempt is completed."""
     changed = values(id, 'completed')
-    changed[1] = 1    # attempt
-    changed[8] += retention - 86400000
-    changed[18:21] = True, 200, 2    # kept, status, body_length
+    changed[2] = 1    # attempt
+    changed[9] += retention - 86400000
+    changed[19:22] = True, 200, 2    # replayable, status, body_length
     return (id, 'in_progress', 1, token, -1, 0, 2, None, b'', b'ab', *changed)
 
 
