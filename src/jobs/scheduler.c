@@ -127,7 +127,7 @@ note_news(struct scheduler *s)
 }
 
 static void
-scheduler_loop(struct helpers_task *t)
+item_run(struct helpers_task *t)
 {
 	struct item *item = OWNER(t, struct item, task);
 	struct queue *q = item->queue;
@@ -186,7 +186,7 @@ look_ended(struct helpers_task *t)
 	if (item->rc == RC_OK) {
 		item->queue->running++;
 		s->running++;
-		item->task = (struct helpers_task){ .work = scheduler_loop,
+		item->task = (struct helpers_task){ .work = item_run,
 			.done = item_ended };
 		helpers_ask(s->helpers, &item->task);
 	} else
@@ -329,7 +329,7 @@ look_for_work(struct scheduler *s)
 
 /* Takes the terms of the kinds by the configuration. */
 static void
-item_take_terms(struct scheduler *s)
+queues_take_terms(struct scheduler *s)
 {
 	struct queue *q;
 
@@ -357,7 +357,7 @@ set_kinds(struct scheduler *s)
 	for (int i = 0; i < KINDS; i++)
 		s->queue[i] =
 		    (struct queue){ .kind = kinds[i], .self = s->store };
-	item_take_terms(s);
+	queues_take_terms(s);
 	s->queue[MAINTENANCE].self = maintenance;
 	s->queue[OUTBOX].self = outbox;
 	return maintenance != NULL && outbox != NULL ? RC_OK : RC_NOMEM;
@@ -407,7 +407,7 @@ scheduler_reload(struct scheduler *s, struct conf *conf)
 	s->conf = conf_ref(conf);
 	conf_retire(old);
 	conf_unref(old);
-	item_take_terms(s);
+	queues_take_terms(s);
 	attention_configure(conf, NULL);
 	note_news(s);
 	look_for_work(s);
