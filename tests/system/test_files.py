@@ -182,15 +182,43 @@ def test_a_log_that_a_hidden_process_uses_is_missed(t):
     eq(run.returncode, 0, run)
 
 
+def make_room(once):
+    """In its file, so that the length of that tells nothing."""
+    shell(once, 'CREATE TABLE room(a); INSERT INTO room VALUES('
+          'zeroblob(300000)); DROP TABLE room',
+          'PRAGMA wal_checkpoint(TRUNCATE)')
+
+
+def move_log(once):
+    """As a handler with wal_autocheckpoint does."""
+    shell(once, 'PRAGMA wal_checkpoint(PASSIVE)')
+
+
+def keys_beside_a_copy(t, once):
+    """Copies the file; the keys that came after that, and are in the file."""
+    make_room(once)
+    shutil.copyfile(once.database, t.path('older'))
+    keys = ['b%d' % i for i in range(60)]
+    for key in keys:
+        first(once.post(key), 201)
+    move_log(once)
+    return keys
+
+
+def refuses_all(t, once, keys, ran):
+    """The store went back: of these keys none runs, after so many runs."""
+    for key in keys:
+        problem(once.post(key), 'store-unavailable', acted=True)
+    eq(len(t.ledger()), ran)
+    once.wait_log('event=store-went-back')
+
+
 def test_a_copy_from_before_a_handlers_checkpoint_is_noticed(t):
     keys = ['k%d' % i for i in range(60)]
     once = start(t)
     for key in keys:
         first(once.post(key), 201)
-    # The file has room, so that its length tells nothing.
-    shell(once, 'CREATE TABLE room(a); INSERT INTO room VALUES('
-          'zeroblob(300000)); DROP TABLE room',
-          'PRAGMA wal_checkpoint(TRUNCATE)')
+    make_room(once)
     for key in ('a', 'b', 'c'):
         first(once.post(key), 201)
     shutil.copyfile(once.database, t.path('older'))
@@ -205,18 +233,11 @@ def test_a_copy_from_before_a_handlers_checkpoint_is_noticed(t):
     once.wait_log('event=store-went-back')
 
 
-def move_log(once):
-    """As a handler with wal_autocheckpoint does."""
-    shell(once, 'PRAGMA wal_checkpoint(PASSIVE)')
-
-
 def test_a_copy_from_between_two_checkpoints_of_one_log_is_noticed(t):
     once = start(t, server={'sweep_interval': '1h'})
     for i in range(1500):
         first(once.post('k%d' % i), 201)
-    shell(once, 'CREATE TABLE room(a); INSERT INTO room VALUES('
-          'zeroblob(300000)); DROP TABLE room',
-          'PRAGMA wal_checkpoint(TRUNCATE)')
+    make_room(once)
     first(once.post('a'), 201)
     # While it reads, the log does not begin anew.
     reader = sqlite3.connect(once.database, isolation_level=None)
@@ -235,10 +256,7 @@ def test_a_copy_from_between_two_checkpoints_of_one_log_is_noticed(t):
     shutil.copyfile(t.path('older'), once.database)
     # The daemon forgets the pages that it knows.
     shell(once, 'CREATE TABLE other(a)')
-    for key in keys:
-        problem(once.post(key), 'store-unavailable', acted=True)
-    eq(len(t.ledger()), ran)
-    once.wait_log('event=store-went-back')
+    refuses_all(t, once, keys, ran)
 
 
 def test_a_log_that_is_moved_in_part_is_no_older_copy(t):
@@ -267,36 +285,18 @@ def test_a_copy_is_noticed_though_nothing_was_asked_since_a_move(t):
     once = start(t, server={'sweep_interval': '1h'})
     for i in range(40):
         first(once.post('k%d' % i), 201)
-    # The file has room, so that its length tells nothing.
-    shell(once, 'CREATE TABLE room(a); INSERT INTO room VALUES('
-          'zeroblob(300000)); DROP TABLE room',
-          'PRAGMA wal_checkpoint(TRUNCATE)')
-    shutil.copyfile(once.database, t.path('older'))
-    keys = ['b%d' % i for i in range(60)]
-    for key in keys:
-        first(once.post(key), 201)
-    move_log(once)
+    keys = keys_beside_a_copy(t, once)
     ran = len(t.ledger())
     shutil.copyfile(t.path('older'), once.database)
     # The daemon still has pages of what was there.
     problem(once.post('new'), 'store-unavailable', acted=True)
-    for key in keys:
-        problem(once.post(key), 'store-unavailable', acted=True)
-    eq(len(t.ledger()), ran)
-    once.wait_log('event=store-went-back')
+    refuses_all(t, once, keys, ran)
 
 
 def test_a_copy_that_comes_before_the_log_is_moved_gets_no_seal(t):
     disk = Disk(t)
     once = start(t, server={'sweep_interval': '1h'}, env=disk.env)
-    shell(once, 'CREATE TABLE room(a); INSERT INTO room VALUES('
-          'zeroblob(300000)); DROP TABLE room',
-          'PRAGMA wal_checkpoint(TRUNCATE)')
-    shutil.copyfile(once.database, t.path('older'))
-    keys = ['b%d' % i for i in range(60)]
-    for key in keys:
-        first(once.post(key), 201)
-    move_log(once)
+    keys = keys_beside_a_copy(t, once)
     # The COMMIT after which the daemon moves the log.
     disk.hang()
     conn = once.begin('new')
@@ -305,23 +305,13 @@ def test_a_copy_that_comes_before_the_log_is_moved_gets_no_seal(t):
     disk.go_on()
     conn.answer()
     ran = len(t.ledger())
-    for key in keys:
-        problem(once.post(key), 'store-unavailable', acted=True)
-    eq(len(t.ledger()), ran)
-    once.wait_log('event=store-went-back')
+    refuses_all(t, once, keys, ran)
 
 
 def test_a_copy_under_a_log_that_is_to_begin_anew_is_noticed(t):
     disk = Disk(t)
     once = start(t, server={'sweep_interval': '1h'}, env=disk.env)
-    shell(once, 'CREATE TABLE room(a); INSERT INTO room VALUES('
-          'zeroblob(300000)); DROP TABLE room',
-          'PRAGMA wal_checkpoint(TRUNCATE)')
-    shutil.copyfile(once.database, t.path('older'))
-    keys = ['b%d' % i for i in range(60)]
-    for key in keys:
-        first(once.post(key), 201)
-    move_log(once)
+    keys = keys_beside_a_copy(t, once)
     first(once.post('newest'), 201)
     # The log has the seal, and is moved as soon as the disk allows it.
     disk.fail()
@@ -331,10 +321,7 @@ def test_a_copy_under_a_log_that_is_to_begin_anew_is_noticed(t):
     disk.mend()
     problem(conn.answer(), 'store-unavailable')
     ran = len(t.ledger())
-    for key in keys:
-        problem(once.post(key), 'store-unavailable', acted=True)
-    eq(len(t.ledger()), ran)
-    once.wait_log('event=store-went-back')
+    refuses_all(t, once, keys, ran)
 
 
 def test_a_backup_from_before_a_handlers_checkpoint_is_noticed(t):
