@@ -17,9 +17,10 @@
 #include "request.h"
 
 /* The first half of the digest.  128 bits tell apart what is honest, and no
- * request can be made to agree with one that stands.  Who makes two that agree,
- * with 2^64 tries, gets for the second the answer to the first: both are its
- * own.  In a row of SQLite it decides whether two or three fit into a page. */
+ * request can be made to agree with one that stands.  A client that makes two
+ * that agree, with 2^64 tries, gets for the second the answer to the first, and
+ * both are its own.  In SQLite the length decides whether two rows or three fit
+ * into a page. */
 #define FINGERPRINT_LEN 16
 
 /* Whether the body may count as JSON by that fingerprint spec. */
